@@ -33,10 +33,23 @@ impl Timestamp {
         self.0.div_euclid(1000)
     }
 
+    /// The moment that a text names: RFC 3339, or the beginning of a day in UTC, such as `2027-01-15`.
+    pub fn parse(text: &str) -> Option<Self> {
+        let day = || DateTime::parse_from_rfc3339(&format!("{text}T00:00:00Z")).ok();
+        let time = DateTime::parse_from_rfc3339(text).ok().or_else(day)?;
+        Some(Self(time.timestamp_millis()))
+    }
+
     /// The time for people, such as `2027-01-15 08:00 UTC`.
     pub fn to_text(self) -> String {
         let time = DateTime::from_timestamp_millis(self.0).unwrap_or(DateTime::UNIX_EPOCH);
         time.format("%Y-%m-%d %H:%M UTC").to_string()
+    }
+
+    /// The day in UTC, such as `2027-01-15`.
+    pub fn to_day(self) -> String {
+        let time = DateTime::from_timestamp_millis(self.0).unwrap_or(DateTime::UNIX_EPOCH);
+        time.format("%Y-%m-%d").to_string()
     }
 
     /// RFC 3339 without seconds, for the `datetime` of a `<time>`, such as `2027-01-15T08:00Z`.

@@ -41,6 +41,9 @@ impl Fault {
         Self::fixed(FaultKind::OwnNameOrEmail, "Must not be your name or e-mail address");
     pub const EMAIL_TAKEN: Self = Self::fixed(FaultKind::EmailTaken, "Already registered");
     pub const INVALID_JSON: Self = Self::fixed(FaultKind::Malformed, "Invalid JSON");
+    /// A field of a query is repeated or not UTF-8.
+    pub const INVALID_QUERY: Self =
+        Self::fixed(FaultKind::Malformed, "Must contain each field once, as UTF-8");
     /// The body has more fields than any request needs.
     pub const TOO_MANY_FIELDS: Self =
         Self::fixed(FaultKind::Malformed, "Must contain at most 100 fields");

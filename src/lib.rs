@@ -91,6 +91,7 @@
 
 mod access;
 mod account;
+mod audit;
 mod backup;
 #[cfg(feature = "cli")]
 mod cli;

@@ -8,7 +8,7 @@ use axum::{
     Router,
     body::{Body, to_bytes},
     extract::FromRef,
-    http::{Request, StatusCode},
+    http::{Method, Request, StatusCode},
     routing::get,
 };
 use doorward::{
@@ -16,7 +16,8 @@ use doorward::{
     internals::{
         Internals,
         clock::Timestamp,
-        control::{self, Command, Reply},
+        control::{AdminClient, Error},
+        http::api::admin::guards::Guards,
         store::Effects,
         user::Role,
     },
@@ -500,8 +501,15 @@ async fn commands_reach_an_app_that_takes_them() {
     // An app that no longer serves commands cannot be reached.
     commands.abort();
     assert!(commands.await.unwrap_err().is_cancelled());
-    let unheard = control::run(settings, &Command::ListGuards).await;
-    assert!(matches!(unheard, Err(control::Error::Unreachable { .. })), "{unheard:?}");
+    let client = AdminClient::open(settings).await.unwrap();
+    let unheard = client.get::<Guards>("/api/admin/guards").await;
+    assert!(matches!(unheard, Err(Error::Unreachable { .. })), "{unheard:?}");
+}
+
+async fn reload(settings: Settings) -> Result<Guards, Error> {
+    let client = AdminClient::open(settings).await?;
+    assert!(client.is_server());
+    client.order(Method::POST, "/api/admin/guards/reload", &()).await
 }
 
 #[tokio::test]
@@ -512,8 +520,8 @@ async fn an_app_that_can_reload_its_guards_reloads_them_on_command() {
     let doorward = Doorward::open(settings.clone()).await.unwrap();
     let read = settings.clone();
     tokio::spawn(doorward.serve_commands_with(Arc::new(move || Ok(read.clone()))));
-    let report = control::run(settings, &Command::ReloadGuards).await.unwrap();
-    assert!(matches!(&report, Reply::Guards(guards) if guards.is_empty()), "{report:?}");
+    let Guards { guards } = reload(settings).await.unwrap();
+    assert!(guards.is_empty(), "{guards:?}");
 }
 
 #[tokio::test]
@@ -525,10 +533,8 @@ async fn commands_reach_an_app_on_postgresql() {
     let doorward = Doorward::open(settings.clone()).await.unwrap();
     tokio::spawn(doorward.serve_commands());
     register(&doorward.routes(), "Olga", "olga@example.com").await;
-    let report = control::run(settings.clone(), &Command::ReloadGuards).await.unwrap();
-    let is_received =
-        |report: &Reply| matches!(report, Reply::Failed(why) if why.contains("cannot reload"));
-    assert!(is_received(&report), "the app has answered: {report:?}");
+    let refused = reload(settings.clone()).await.unwrap_err().to_string();
+    assert!(refused.contains("cannot reload"), "the app has answered: {refused}");
 
     // Without a shared folder, a command uses the database directly.
     let (done, output) = command(folder.path(), &["user", "list", "--database-url", &url]).await;

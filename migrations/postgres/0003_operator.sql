@@ -1,3 +1,45 @@
+-- The audit trail. An id begins with the time, so that rows sort by it. `record` is JSON, and is hashed with `salt`. `number` is the
+-- place in the Merkle tree, and null until the event has one. `actor_id` is the user who did it, if that is not the subject.
+CREATE TABLE IF NOT EXISTS audit_events (
+    id         UUID   NOT NULL PRIMARY KEY,
+    number     BIGINT,
+    kind       TEXT   NOT NULL,
+    subject_id UUID,
+    actor_id   UUID,
+    salt       BYTEA  NOT NULL,
+    record     TEXT   NOT NULL
+);
+
+CREATE INDEX IF NOT EXISTS audit_events_by_number ON audit_events (number, id);
+
+CREATE INDEX IF NOT EXISTS audit_events_by_kind ON audit_events (kind, id);
+
+CREATE INDEX IF NOT EXISTS audit_events_by_subject ON audit_events (subject_id, id);
+
+CREATE INDEX IF NOT EXISTS audit_events_by_actor ON audit_events (actor_id, id);
+
+-- The hashes of the tree, up to 256 in a row. `path` is that of C2SP tlog-tiles. They stay when an event is deleted.
+CREATE TABLE IF NOT EXISTS audit_tiles (
+    path   TEXT  NOT NULL PRIMARY KEY,
+    hashes BYTEA NOT NULL
+);
+
+-- `log` is `own` for the tree above, or the origin of a log that this installation witnesses. Events before `kept_from` are deleted.
+-- `checkpoint` is the latest signed one.
+CREATE TABLE IF NOT EXISTS audit_tree (
+    log        TEXT   NOT NULL PRIMARY KEY,
+    size       BIGINT NOT NULL,
+    hash       BYTEA  NOT NULL,
+    kept_from  BIGINT NOT NULL,
+    checkpoint TEXT
+);
+
+-- How many events of a kind there were on a day: `2027-01-15 signed_in`.
+CREATE TABLE IF NOT EXISTS audit_days (
+    day_and_kind TEXT   NOT NULL PRIMARY KEY,
+    count        BIGINT NOT NULL
+);
+
 -- API keys. Without `user_id`, a key is that of a machine. Only the digest of a key is stored. `scopes` are separated by spaces.
 -- `condition` is CEL. `two_factors` says whether the user had proved two factors when they made the key.
 CREATE TABLE IF NOT EXISTS api_keys (

@@ -1,3 +1,42 @@
+-- The audit trail. An id begins with the time, so that rows sort by it. `record` is JSON, and is hashed with `salt`. `number` is the
+-- place in the Merkle tree, and null until the event has one. `actor_id` is the user who did it, if that is not the subject.
+CREATE TABLE audit_events (
+    id         BLOB    NOT NULL PRIMARY KEY,
+    number     INTEGER,
+    kind       TEXT    NOT NULL,
+    subject_id BLOB,
+    actor_id   BLOB,
+    salt       BLOB    NOT NULL,
+    record     TEXT    NOT NULL
+) STRICT;
+
+CREATE INDEX audit_events_by_number ON audit_events (number, id);
+CREATE INDEX audit_events_by_kind ON audit_events (kind, id);
+CREATE INDEX audit_events_by_subject ON audit_events (subject_id, id);
+CREATE INDEX audit_events_by_actor ON audit_events (actor_id, id);
+
+-- The hashes of the tree, up to 256 in a row. `path` is that of C2SP tlog-tiles. They stay when an event is deleted.
+CREATE TABLE audit_tiles (
+    path   TEXT NOT NULL PRIMARY KEY,
+    hashes BLOB NOT NULL
+) STRICT;
+
+-- `log` is `own` for the tree above, or the origin of a log that this installation witnesses. Events before `kept_from` are deleted.
+-- `checkpoint` is the latest signed one.
+CREATE TABLE audit_tree (
+    log        TEXT    NOT NULL PRIMARY KEY,
+    size       INTEGER NOT NULL,
+    hash       BLOB    NOT NULL,
+    kept_from  INTEGER NOT NULL,
+    checkpoint TEXT
+) STRICT, WITHOUT ROWID;
+
+-- How many events of a kind there were on a day: `2027-01-15 signed_in`.
+CREATE TABLE audit_days (
+    day_and_kind TEXT    NOT NULL PRIMARY KEY,
+    count        INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
 -- API keys. Without `user_id`, a key is that of a machine. Only the digest of a key is stored. `scopes` are separated by spaces.
 -- `condition` is CEL. `two_factors` says whether the user had proved two factors when they made the key.
 CREATE TABLE api_keys (

@@ -161,6 +161,15 @@ impl Refused {
         }
     }
 
+    /// For the audit trail: the user, the guard or policy, and whether it only reports. `None` if it is not known who was refused.
+    pub fn event_of_caller(&self) -> Option<(UserId, String, bool)> {
+        let user = self.user()?;
+        Some(match &self.by {
+            RefusedBy::Policy(name) => (user, (*name).to_owned(), false),
+            RefusedBy::Guard(guard) => (user, guard.name.clone(), guard.mode == Mode::Report),
+        })
+    }
+
     /// The user, if the token is valid, or the owner of the API key.
     fn user(&self) -> Option<UserId> {
         match &self.whom {

@@ -1,11 +1,30 @@
 //! Disabling a user and enabling them again.
 
-use super::{UserError, require_found};
-use crate::{
-    Doorward,
-    event::{Administrator, EventKind},
-    user::UserId,
+use super::{
+    UserError,
+    edit::{Edit, EditError, edit},
+    look_up::require,
 };
+use crate::{Doorward, event::Administrator, store, user::UserId};
+
+/// Ends the sessions of a user and refuses their logins, or lets a disabled user log in again.
+async fn set_disabled(
+    doorward: &Doorward,
+    user: UserId,
+    disabled: bool,
+    by: &Administrator,
+) -> Result<(), UserError> {
+    let user = require(doorward, user).await?;
+    let change = Edit { disabled: Some(disabled), ..Edit::default() };
+    match edit(doorward, &user, &change, None, by).await {
+        Ok(_) => Ok(()),
+        Err(EditError::NoSuchUser) => Err(UserError::NoSuchUser),
+        Err(EditError::Store(error)) => Err(error.into()),
+        Err(error @ (EditError::Changed | EditError::EmailTaken)) => {
+            Err(store::Error::Unavailable(error.to_string()).into())
+        }
+    }
+}
 
 /// Ends the sessions of a user and refuses their logins.
 pub(crate) async fn disable(
@@ -13,8 +32,7 @@ pub(crate) async fn disable(
     user: UserId,
     by: &Administrator,
 ) -> Result<(), UserError> {
-    let effects = doorward.event_by_administrator(by, user, EventKind::UserDisabled).into();
-    require_found(doorward.store().disable_user(user, doorward.now(), &effects).await?)
+    set_disabled(doorward, user, true, by).await
 }
 
 /// Lets a disabled user log in again.
@@ -23,8 +41,7 @@ pub(crate) async fn enable(
     user: UserId,
     by: &Administrator,
 ) -> Result<(), UserError> {
-    let effects = doorward.event_by_administrator(by, user, EventKind::UserEnabled).into();
-    require_found(doorward.store().enable_user(user, &effects).await?)
+    set_disabled(doorward, user, false, by).await
 }
 
 impl Doorward {

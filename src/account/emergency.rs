@@ -5,14 +5,26 @@ use crate::{
     event::{Administrator, EventKind},
     store::{self, NewPasswords, Revoked},
     token::{KeyId, shared_secret::SharedSecret, signing_keys},
+    user::Role,
 };
 
 /// What was replaced and revoked.
 pub(crate) struct Emergency {
     /// Signing keys that were revoked.
     pub(crate) keys: Vec<KeyId>,
+    /// Signing keys that stay, because they are in the operator's own file.
+    pub(crate) keys_in_file: Vec<KeyId>,
     /// What was revoked in the database.
     pub(crate) revoked: Revoked,
+}
+
+/// Whose passwords are removed: `all`, `none` or `role:NAME`.
+pub(crate) fn parse_new_passwords(text: &str) -> Option<NewPasswords> {
+    match text {
+        "all" => Some(NewPasswords::All),
+        "none" => Some(NewPasswords::None),
+        _ => text.strip_prefix("role:").and_then(Role::parse).map(NewPasswords::WithRole),
+    }
 }
 
 /// Why not everything was replaced and revoked. It can be repeated.
@@ -39,5 +51,9 @@ pub(crate) async fn run(
     let effects = doorward.event_by_administrator(by, None, kind).into();
     let revoked =
         doorward.store().revoke_everything(new_passwords, doorward.now(), &effects).await?;
-    Ok(Emergency { keys, revoked })
+    let keys_in_file = match doorward.settings().key_file {
+        Some(_) => doorward.keys().list().await.into_iter().map(|key| key.id).collect(),
+        None => Vec::new(),
+    };
+    Ok(Emergency { keys, keys_in_file, revoked })
 }

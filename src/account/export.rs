@@ -9,9 +9,9 @@ use crate::{
     Doorward,
     credential::password::PasswordHash,
     session::Session,
-    store::{self, archive::USERS},
+    store::{self, archive::Snapshot},
     throttle::KnownNetworks,
-    user::{ApiKey, HeldFactors, User},
+    user::{ApiKey, EmailKey, HeldFactors, User},
 };
 
 /// The most users in memory.
@@ -59,11 +59,14 @@ struct ExportedUser<'a> {
     created_at: String,
     updated_at: String,
     last_login_at: Option<String>,
-    hash: Option<&'a str>,
+    /// Missing from an export without hashes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hash: Option<Option<&'a str>>,
 }
 
-impl<'a> From<&'a User> for ExportedUser<'a> {
-    fn from(user: &'a User) -> Self {
+impl<'a> ExportedUser<'a> {
+    fn new(user: &'a User, hashes: Hashes) -> Self {
+        let hash = user.password_hash.as_ref().map(PasswordHash::as_phc);
         Self {
             id: user.id.to_string(),
             name: user.name.as_str(),
@@ -74,32 +77,58 @@ impl<'a> From<&'a User> for ExportedUser<'a> {
             created_at: user.created_at.to_string(),
             updated_at: user.updated_at.to_string(),
             last_login_at: user.last_login_at.map(|at| at.to_string()),
-            hash: user.password_hash.as_ref().map(PasswordHash::as_phc),
+            hash: (hashes == Hashes::Included).then_some(hash),
         }
     }
 }
 
-/// Writes all users as of one moment, one JSON object in each line, in the order of their addresses. `report` gets the number of users done, and of all. Returns the latter.
-pub(crate) async fn write_users(
-    doorward: &Doorward,
-    output: &mut (dyn Write + Send),
-    report: &mut (dyn FnMut(u64, u64) + Send),
-) -> Result<u64, WriteError> {
-    let snapshot = doorward.store().snapshot().await?;
-    let (total, mut done, mut after) = (snapshot.counts().await?.of(&USERS), 0, None);
-    loop {
-        let page = snapshot.users(after.as_ref(), PAGE_USERS).await?;
-        let Some(last) = page.last() else { break };
-        after = Some(last.email.key());
+/// Whether an export has the password hashes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hashes {
+    Included,
+    LeftOut,
+}
+
+/// All users as of one moment, one JSON object in each line, in the order of their addresses.
+pub(crate) struct UserExport {
+    snapshot: Snapshot,
+    hashes: Hashes,
+    after: Option<EmailKey>,
+    /// How many users were returned.
+    pub(crate) done: u64,
+}
+
+impl UserExport {
+    pub(crate) async fn begin(doorward: &Doorward, hashes: Hashes) -> Result<Self, store::Error> {
+        let snapshot = doorward.store().snapshot().await?;
+        Ok(Self { snapshot, hashes, after: None, done: 0 })
+    }
+
+    /// The next lines; none at the end.
+    pub(crate) async fn next_lines(&mut self) -> Result<Option<Vec<u8>>, store::Error> {
+        let page = self.snapshot.users(self.after.as_ref(), PAGE_USERS).await?;
+        let Some(last) = page.last() else { return Ok(None) };
+        self.after = Some(last.email.key());
         let mut lines = Vec::new();
         for user in &page {
-            serde_json::to_writer(&mut lines, &ExportedUser::from(user))
-                .expect("users are valid JSON");
+            let exported = ExportedUser::new(user, self.hashes);
+            serde_json::to_writer(&mut lines, &exported).expect("users are valid JSON");
             lines.push(b'\n');
         }
-        output.write_all(&lines).map_err(WriteError::Output)?;
-        done += page.len() as u64;
-        report(done, total);
+        self.done += page.len() as u64;
+        Ok(Some(lines))
     }
-    Ok(done)
+}
+
+/// Writes all users. Returns their number.
+pub(crate) async fn write_users(
+    doorward: &Doorward,
+    hashes: Hashes,
+    output: &mut (dyn Write + Send),
+) -> Result<u64, WriteError> {
+    let mut export = UserExport::begin(doorward, hashes).await?;
+    while let Some(lines) = export.next_lines().await? {
+        output.write_all(&lines).map_err(WriteError::Output)?;
+    }
+    Ok(export.done)
 }

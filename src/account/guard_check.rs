@@ -2,6 +2,8 @@
 
 use std::{net::Ipv4Addr, sync::Arc, time::Duration};
 
+use serde::Serialize;
+
 use crate::{
     Caller, Doorward, Settings,
     access::guard::{ExampleRequest, ExplainedHeader, Explanation, Guard, Missing},
@@ -89,8 +91,8 @@ fn sample(user: &User, sample: &SampleSession, client: ClientInfo, now: Timestam
     Session { methods, authenticated_at: now - *verified_ago, ..session }
 }
 
-/// How people with a browser get to the app of a guard.
-#[derive(Debug)]
+/// How people with a browser get to the app of a guard, as `doorward guard check` prints it.
+#[derive(Debug, Serialize)]
 pub(crate) struct BrowserCheck {
     /// The URL that they are sent to.
     pub(crate) sign_in: String,

@@ -17,7 +17,7 @@ use crate::{
     access::{guard::MAX_ROLES, registration::RegistrationPolicy},
     event::{Administrator, Event, EventKind},
     language::Language,
-    mail::{Mail, Message, link},
+    mail::{Mail, MailId, Message, link},
     network::Requester,
     store,
     store::Effects,
@@ -60,6 +60,9 @@ pub enum InviteError {
     /// Somebody else has invited this address.
     #[error("the e-mail address is invited already")]
     AlreadyInvited,
+    /// The id of this order is that of an earlier one, which was another order.
+    #[error("the key of this order was used for another one: send another Idempotency-Key")]
+    OtherOrder,
     /// Throttling or the database.
     #[error(transparent)]
     Failed(Failure),
@@ -119,14 +122,22 @@ async fn by_administrator(
     roles: Roles,
     lifetime: Duration,
     delivery: Delivery,
+    id: Option<InvitationId>,
     by: &Administrator,
 ) -> Result<Invited, InviteError> {
     if !LIFETIMES.contains(&lifetime) {
         return Err(InviteError::Lifetime);
     }
+    if let Some(id) = id
+        && let Some(made) = doorward.store().invitation_by_id(id, doorward.now()).await?
+    {
+        let is_same = made.email == email && made.roles == roles;
+        return if is_same { Ok(invited(doorward, made)) } else { Err(InviteError::OtherOrder) };
+    }
     check_usable(doorward, &email).await?;
     let event = |kind| doorward.event_by_administrator(by, None, kind);
-    add(doorward, email, roles, None, lifetime, delivery, event).await
+    let id = id.unwrap_or_else(InvitationId::random);
+    add(doorward, id, email, roles, None, lifetime, delivery, event).await
 }
 
 /// Invites the holder of an address for a user. The invited person gets no roles.
@@ -154,7 +165,8 @@ pub(crate) async fn by_user(
     let delivery = Delivery::Mail(requester.language, earlier);
     let roles = Roles::default();
     let event = |kind| doorward.event_by_user(inviter.id, requester, kind);
-    add(doorward, email, roles, Some(inviter), LIFETIME, delivery, event).await
+    let id = InvitationId::random();
+    add(doorward, id, email, roles, Some(inviter), LIFETIME, delivery, event).await
 }
 
 /// Whether this caller may invite others.
@@ -181,8 +193,10 @@ async fn check_usable(doorward: &Doorward, email: &Email) -> Result<(), InviteEr
     Ok(())
 }
 
+#[expect(clippy::too_many_arguments, reason = "they are what an invitation consists of")]
 async fn add(
     doorward: &Doorward,
+    id: InvitationId,
     email: Email,
     roles: Roles,
     inviter: Option<&User>,
@@ -196,7 +210,7 @@ async fn add(
         _ => None,
     };
     let invitation = Invitation {
-        id: InvitationId::random(),
+        id,
         email,
         roles,
         invited_by: inviter.map(|user| user.id),
@@ -212,15 +226,21 @@ async fn add(
         None => Effects::NONE,
     };
     let effects = effects.with(event(EventKind::Invited { invitation: invitation.id }));
-    let id = one_time_id(&invitation);
-    let secret = doorward.one_time_secrets().secret(id, Purpose::Invitation);
+    let secrets = doorward.one_time_secrets();
+    let secret = secrets.secret(one_time_id(&invitation), Purpose::Invitation);
     doorward.store().add_invitation(&invitation, &secret.digest(), &effects).await?;
-    let ticket = by_mail.is_none().then(|| InvitationTicket {
-        secret,
-        code: doorward.one_time_secrets().code(id, Purpose::Invitation),
+    Ok(invited(doorward, invitation))
+}
+
+/// An invitation with what its holder registers with, unless it is mailed.
+fn invited(doorward: &Doorward, invitation: Invitation) -> Invited {
+    let (secrets, id) = (doorward.one_time_secrets(), one_time_id(&invitation));
+    let ticket = (!invitation.is_mailed).then(|| InvitationTicket {
+        secret: secrets.secret(id, Purpose::Invitation),
+        code: secrets.code(id, Purpose::Invitation),
         base: doorward.settings().pages.then(|| doorward.public_base()),
     });
-    Ok(Invited { invitation, ticket })
+    Invited { invitation, ticket }
 }
 
 /// The mail with an invitation.
@@ -238,7 +258,9 @@ fn letter(
     // Deleting the inviter deletes the mail.
     let mail = effects::mail(doorward, inviter.map(|user| user.id), email, language, message);
     let expires_at = mail.expires_at.min(*expires_at);
-    Effects { mails: vec![Mail { expires_at, ..mail }], ..Effects::NONE }
+    // An order that is carried out twice at the same time queues one mail.
+    let id = MailId::from_uuid(invitation.id.uuid());
+    Effects { mails: vec![Mail { id, expires_at, ..mail }], ..Effects::NONE }
 }
 
 /// The id that the secret of an invitation is derived from.
@@ -347,6 +369,17 @@ pub(crate) async fn revoke_own(
     Ok(is_own && doorward.store().delete_invitation(id, &effects).await?)
 }
 
+/// Up to `limit` unexpired invitations after this address, and the address after which the next page starts, if there may be one.
+pub(crate) async fn page(
+    doorward: &Doorward,
+    after: Option<&EmailKey>,
+    limit: usize,
+) -> Result<(Vec<Invitation>, Option<EmailKey>), store::Error> {
+    let page = doorward.store().invitations(None, after, limit, doorward.now()).await?;
+    let next = page.last().filter(|_| page.len() == limit).map(|last| last.email.key());
+    Ok((page, next))
+}
+
 /// Revokes the invitation with this id or to this address, for an administrator. Returns false if there is none.
 pub(crate) async fn revoke(
     doorward: &Doorward,
@@ -411,6 +444,17 @@ pub(crate) async fn make(
     invitation: NewInvitation,
     by: &Administrator,
 ) -> Result<Invited, InviteError> {
+    make_once(doorward, invitation, None, by).await
+}
+
+/// The same, for an order that may arrive twice. One with an id that exists was carried out before, and its invitation is returned
+/// again.
+pub(crate) async fn make_once(
+    doorward: &Doorward,
+    invitation: NewInvitation,
+    id: Option<InvitationId>,
+    by: &Administrator,
+) -> Result<Invited, InviteError> {
     let NewInvitation { email, roles, lifetime, by_hand } = invitation;
     let email = Email::parse(email).map_err(InvalidInput::new("email"));
     let email = email.map_err(InviteError::Invalid)?;
@@ -423,7 +467,7 @@ pub(crate) async fn make(
         true => Delivery::ByHand,
         false => Delivery::Mail(doorward.settings().mail.language, 0),
     };
-    by_administrator(doorward, email, roles, lifetime, delivery, by).await
+    by_administrator(doorward, email, roles, lifetime, delivery, id, by).await
 }
 
 impl Doorward {

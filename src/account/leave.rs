@@ -2,17 +2,18 @@
 
 use super::{
     UserError,
+    edit::EditError,
     effects::account_deleted,
+    look_up::require,
     proof::{ConfirmError, Proof, confirm},
-    require_found,
 };
 use crate::{
     Doorward,
     event::{Administrator, EventKind},
     mail::DeletedBy,
     network::Requester,
-    store::Effects,
-    user::{User, UserId},
+    store::Conditional,
+    user::{User, UserId, UserVersion},
 };
 
 /// Deletes the account of a user at their request.
@@ -29,22 +30,36 @@ pub(crate) async fn leave(
     Ok(())
 }
 
-/// Deletes a user and everything stored about them.
+/// Deletes a user and everything stored about them, for an administrator.
 pub(crate) async fn delete(
     doorward: &Doorward,
     user: UserId,
     by: &Administrator,
 ) -> Result<(), UserError> {
-    let event = doorward.event_by_administrator(by, user, EventKind::UserDeleted);
-    let effects = match doorward.user_by_id(user).await? {
-        Some(user) => {
-            let language = doorward.settings().mail.language;
-            account_deleted(doorward, &user, DeletedBy::Operator, language)
-        }
-        None => Effects::NONE,
-    };
-    let effects = effects.with(event);
-    require_found(doorward.store().delete_user(user, doorward.now(), &effects).await?)
+    let user = require(doorward, user).await?;
+    match delete_version(doorward, &user, None, by).await {
+        Ok(()) => Ok(()),
+        Err(EditError::Store(error)) => Err(error.into()),
+        Err(_) => Err(UserError::NoSuchUser),
+    }
+}
+
+/// The same. With `version`, only the record of this version is deleted.
+pub(crate) async fn delete_version(
+    doorward: &Doorward,
+    user: &User,
+    version: Option<UserVersion>,
+    by: &Administrator,
+) -> Result<(), EditError> {
+    let event = doorward.event_by_administrator(by, user.id, EventKind::UserDeleted);
+    let language = doorward.settings().mail.language;
+    let effects = account_deleted(doorward, user, DeletedBy::Operator, language).with(event);
+    let (store, now) = (doorward.store(), doorward.now());
+    match store.delete_user_of_version(user.id, version, now, &effects).await? {
+        Conditional::Done => Ok(()),
+        Conditional::Changed => Err(EditError::Changed),
+        Conditional::Gone => Err(EditError::NoSuchUser),
+    }
 }
 
 impl Doorward {

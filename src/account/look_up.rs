@@ -1,5 +1,6 @@
 //! Finding one user.
 
+use super::UserError;
 use crate::{
     Doorward, store,
     user::{EmailKey, User, UserId},
@@ -14,6 +15,11 @@ pub(crate) async fn user_by_id_or_email(
         Ok(id) => doorward.user_by_id(id).await,
         Err(_) => doorward.user_by_email(id_or_email).await,
     }
+}
+
+/// The user with this id, who must exist.
+pub(super) async fn require(doorward: &Doorward, id: UserId) -> Result<User, UserError> {
+    doorward.user_by_id(id).await?.ok_or(UserError::NoSuchUser)
 }
 
 impl Doorward {

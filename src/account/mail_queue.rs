@@ -46,7 +46,7 @@ pub(crate) async fn retry(
     check_configured(doorward)?;
     let count = doorward.retry_mail().await?;
     let kind = EventKind::MailRetried { count };
-    doorward.events().publish(&doorward.event_by_administrator(by, None, kind));
+    doorward.record(doorward.event_by_administrator(by, None, kind)).await;
     Ok(count)
 }
 

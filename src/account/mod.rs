@@ -2,8 +2,11 @@
 //! validated values and the requester, and returns the outcome. It throttles, hashes, stores and logs as needed.
 
 pub(crate) mod app_sign_in;
+pub(crate) mod audit;
+pub(crate) mod backup;
 pub(crate) mod change;
 pub(crate) mod disable;
+pub(crate) mod edit;
 mod effects;
 pub(crate) mod emergency;
 mod enumeration;
@@ -28,6 +31,7 @@ pub(crate) mod proof;
 pub(crate) mod refresh;
 pub(crate) mod refused;
 pub(crate) mod register;
+pub(crate) mod repeated;
 pub(crate) mod reset;
 pub(crate) mod restore;
 pub(crate) mod roles;
@@ -42,6 +46,7 @@ mod tests;
 pub(crate) mod trusted_devices;
 pub(crate) mod unlock;
 pub(crate) mod verify;
+pub(crate) mod witness;
 
 use std::time::Duration;
 

@@ -1,8 +1,8 @@
 //! Setting a password: by the user, who knows the current one, and by the operator.
 
 use super::{
-    Failure, InvalidInput,
-    effects::password_changed,
+    Failure, InvalidInput, UserError,
+    effects::{password_changed, with_secret},
     has_failure,
     proof::{ConfirmError, Proof, confirm},
 };
@@ -12,7 +12,8 @@ use crate::{
     event::{Administrator, EventKind},
     fault::Fault,
     network::{Network, Requester},
-    store::PasswordCondition,
+    store::{self, Effects, PasswordCondition},
+    token::one_time::Purpose,
     user::{Email, Name, User, UserId},
 };
 
@@ -101,6 +102,38 @@ pub(crate) async fn set(
         return Err(SetPasswordError::NoSuchUser);
     }
     Ok(())
+}
+
+/// Removes the password of a user and ends all their sessions, so that they have to set a new one: with the link that they are
+/// mailed, or with a reset code. Returns whether a link is mailed.
+pub(crate) async fn require_new(
+    doorward: &Doorward,
+    user: &User,
+    by: &Administrator,
+) -> Result<bool, UserError> {
+    // The link is bound to the password that it replaces, which is none.
+    let without = User {
+        password_hash: None,
+        password_version: user.password_version.next(),
+        ..user.clone()
+    };
+    let language = doorward.settings().mail.language;
+    let is_mailed = doorward.sends_mail() && !user.disabled;
+    let effects = match is_mailed {
+        true => with_secret(doorward, &without, Purpose::ResetPassword, &user.email, language),
+        false => Effects::NONE,
+    };
+    let event = doorward.event_by_administrator(by, user.id, EventKind::PasswordRemoved);
+    let (store, now, effects) = (doorward.store(), doorward.now(), effects.with(event));
+    match store.remove_password(user.id, user.password_version, now, &effects).await? {
+        true => Ok(is_mailed),
+        // Somebody has just set another one, with which they may be signed in.
+        false if store.user_by_id(user.id).await?.is_some() => {
+            let cause = "the password has changed in the meantime: try again";
+            Err(store::Error::Unavailable(cause.into()).into())
+        }
+        false => Err(UserError::NoSuchUser),
+    }
 }
 
 impl Doorward {

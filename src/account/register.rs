@@ -22,7 +22,7 @@ use crate::{
     store::Effects,
     throttle::MailPurpose,
     token::{cookie::MailedTarget, one_time::Purpose},
-    user::{Email, Name, User},
+    user::{Email, Name, User, UserId},
 };
 
 /// A valid registration. The password is checked against the name and the address later.
@@ -58,6 +58,9 @@ pub enum RegisterError {
     /// Another user has this e-mail address.
     #[error("the e-mail address is taken")]
     EmailTaken,
+    /// The id of this order is that of an earlier one, which was another order.
+    #[error("the key of this order was used for another one: send another Idempotency-Key")]
+    OtherOrder,
     /// Registration does not tell whether the address is free (`registration_conflict = "silent"`). Its owner gets a mail.
     #[error("the owner of the e-mail address gets a mail")]
     Mailed,
@@ -252,10 +255,39 @@ pub(crate) async fn create(
     user: NewUser,
     by: &Administrator,
 ) -> Result<User, RegisterError> {
+    create_once(doorward, user, None, by).await
+}
+
+/// The same, for an order that may arrive twice. One with an id that exists was carried out before, and its user is returned again.
+pub(crate) async fn create_once(
+    doorward: &Doorward,
+    user: NewUser,
+    id: Option<UserId>,
+    by: &Administrator,
+) -> Result<User, RegisterError> {
     let registration = user.validate(doorward)?.check_password(doorward)?;
-    let user = registration.into_user(doorward, Network::LOOPBACK).await?;
+    let (name, email) = (registration.name.clone(), registration.email.clone());
+    let created_before = async || match id {
+        None => Ok(None),
+        Some(id) => match doorward.store().user_by_id(id).await? {
+            Some(user) if user.name == name && user.email == email => Ok(Some(user)),
+            Some(_) => Err(RegisterError::OtherOrder),
+            None => Ok(None),
+        },
+    };
+    if let Some(user) = created_before().await? {
+        return Ok(user);
+    }
+    let mut user = registration.into_user(doorward, Network::LOOPBACK).await?;
+    user.id = id.unwrap_or(user.id);
     let effects = doorward.event_by_administrator(by, user.id, EventKind::UserAdded).into();
     let added = add(doorward, &user, &effects).await;
+    // The same order may have been carried out at the same time.
+    if added.is_err()
+        && let Some(user) = created_before().await?
+    {
+        return Ok(user);
+    }
     if let Err(RegisterError::EmailTaken) = added {
         let kind = EventKind::RegistrationRefused(RegistrationRefusal::AddressTaken);
         doorward.events().publish(&doorward.event_by_administrator(by, None, kind));

@@ -2,7 +2,7 @@
 
 use crate::{
     Doorward,
-    access::guard::MAX_ROLES,
+    access::{admin_role::AdminRoles, guard::MAX_ROLES},
     event::{Administrator, EventKind},
     store,
     user::{Role, User, UserId},
@@ -24,6 +24,17 @@ pub enum RoleError {
     /// The database could not be used.
     #[error(transparent)]
     Store(#[from] store::Error),
+}
+
+/// Whether nobody has the role `admin`. Only a small service is asked: reading all users of a large one takes long, and its
+/// operator knows how to make an administrator.
+#[cfg(feature = "cli")]
+pub(crate) async fn lack_admin(doorward: &Doorward) -> bool {
+    const SMALL: usize = 200;
+    let users = doorward.store().users(None, SMALL).await;
+    users.is_ok_and(|users| {
+        users.len() < SMALL && !users.iter().any(|user| user.roles.contains(AdminRoles::ADMIN))
+    })
 }
 
 /// Grants a role. False if the user has it already.

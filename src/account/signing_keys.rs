@@ -17,7 +17,7 @@ pub(crate) async fn rotate(doorward: &Doorward, by: &Administrator) -> Result<()
             && before.iter().all(|known| known.id != key.id)
     });
     if let Some(key) = published {
-        publish(doorward, by, EventKind::SigningKeyRotated { kid: key.id.to_string() });
+        record(doorward, by, EventKind::SigningKeyRotated { kid: key.id.to_string() }).await;
     }
     Ok(())
 }
@@ -30,12 +30,12 @@ pub(crate) async fn revoke(
 ) -> Result<bool, Error> {
     let found = doorward.keys().revoke(kid, doorward.now()).await?;
     if found {
-        publish(doorward, by, EventKind::SigningKeyRevoked { kid: kid.to_owned() });
+        record(doorward, by, EventKind::SigningKeyRevoked { kid: kid.to_owned() }).await;
     }
     Ok(found)
 }
 
 /// Keys may be files, so the event cannot be stored in the transaction of the change.
-fn publish(doorward: &Doorward, by: &Administrator, kind: EventKind) {
-    doorward.events().publish(&doorward.event_by_administrator(by, None, kind));
+async fn record(doorward: &Doorward, by: &Administrator, kind: EventKind) {
+    doorward.record(doorward.event_by_administrator(by, None, kind)).await;
 }

@@ -42,6 +42,7 @@ pub(super) enum Line {
     Key(KeyLine),
     CookieSecret(Zeroizing<String>),
     FactorSecret(Zeroizing<String>),
+    AuditSecret(Zeroizing<String>),
 }
 
 #[derive(Serialize, Deserialize)]
@@ -115,6 +116,7 @@ pub(super) fn secret_line(name: SecretName, secret: &SharedSecret) -> Line {
     match name {
         SecretName::Cookies => Line::CookieSecret(secret),
         SecretName::Factors => Line::FactorSecret(secret),
+        SecretName::Audit => Line::AuditSecret(secret),
     }
 }
 

@@ -144,7 +144,8 @@ impl<R: BufRead> Reader<R> {
             return self.check_end().map(|()| None);
         }
         self.checksum.update(&self.line);
-        let of_keys = ["{\"key\":", "{\"cookieSecret\":", "{\"factorSecret\":"];
+        let of_keys =
+            ["{\"key\":", "{\"cookieSecret\":", "{\"factorSecret\":", "{\"auditSecret\":"];
         let read = match of_keys.into_iter().any(starts_with) {
             true => self.add_key().map(|()| None),
             false => line::record(&self.line, self.header.schema).map(Some),
@@ -172,6 +173,9 @@ impl<R: BufRead> Reader<R> {
             }
             Line::FactorSecret(line) => {
                 self.keys.secrets.insert(SecretName::Factors, secret(&line)?);
+            }
+            Line::AuditSecret(line) => {
+                self.keys.secrets.insert(SecretName::Audit, secret(&line)?);
             }
         }
         Ok(())

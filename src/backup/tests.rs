@@ -17,7 +17,7 @@ use crate::{
 const NOW: Timestamp = Timestamp::from_millis(1_800_000_000_123);
 
 /// A record of each table, with a value in every column.
-const LINES: [&str; 12] = [
+const LINES: [&str; 17] = [
     concat!(
         r#"{"users":{"id":"0190a0a0-0000-4000-8000-00000000000a","name":"Ada \"Countess\" Lovelace🌹","#,
         r#""email":"Ada@example.com","email_verified":true,"password_hash":"$2b$10$…","password_version":3,"#,
@@ -70,6 +70,20 @@ const LINES: [&str; 12] = [
         r#""password_version":3,"address":"192.0.2.7","user_agent":"curl/8 (λ)","created_at":1800000000123,"#,
         r#""expires_at":1800000060123}}"#
     ),
+    concat!(
+        r#"{"api_keys":{"id":"0190a0a0-0000-4000-8000-000000000017","user_id":"0190a0a0-0000-4000-8000-00000000000a","#,
+        r#""name":"laptop","scopes":"users:read","condition":"true","two_factors":true,"created_at":1800000000123,"#,
+        r#""expires_at":1800000060123,"last_used_at":1800000000124,"revoked_at":1800000000125,"#,
+        r#""digest":"ERERERERERERERERERERERERERERERERERERERERERE="}}"#
+    ),
+    concat!(
+        r#"{"audit_events":{"id":"0190a0a0-0000-7000-8000-000000000015","number":7,"kind":"role_granted","#,
+        r#""subject_id":"0190a0a0-0000-4000-8000-00000000000a","actor_id":"0190a0a0-0000-4000-8000-000000000016","#,
+        r#""salt":"Dg4ODg==","record":"{\"kind\":\"role_granted\"}"}}"#
+    ),
+    r#"{"audit_tiles":{"path":"0/x001/234","hashes":"Dw8PDw=="}}"#,
+    r#"{"audit_tree":{"log":"own","size":8,"hash":"EBAQEA==","kept_from":3,"checkpoint":"doorward/1\n8\n"}}"#,
+    r#"{"audit_days":{"day_and_kind":"2027-01-15 signed_in","count":9}}"#,
 ];
 
 /// The schema that these lines are of.
@@ -140,12 +154,12 @@ async fn every_column_is_read_as_it_was_written() {
     let keys = keys();
     let (backup, description) = backup_of(records(), &keys).await;
     assert!(Table::all().all(|table| description.counts.of(table) == 1));
-    assert_eq!((description.counts.total(), description.keys.len()), (12, 3));
+    assert_eq!((description.counts.total(), description.keys.len()), (17, 3));
     assert_eq!(verify(&backup).unwrap(), description);
     let text = String::from_utf8(backup.clone()).unwrap();
     let lines: Vec<_> = text.lines().collect();
-    // The header, three keys and two secrets come before.
-    assert_eq!(lines[6..lines.len() - 1], LINES);
+    // The header, three keys and three secrets come before.
+    assert_eq!(lines[7..lines.len() - 1], LINES);
     let mut reader = Reader::open(&backup[..]).unwrap();
     let read = reader.next_page().unwrap().unwrap();
     assert_eq!(to_lines(&read), LINES);
@@ -331,7 +345,7 @@ fn other_files_are_refused() {
 #[test]
 fn an_error_quotes_no_value() {
     let header = "{\"doorwardBackup\":1,\"version\":\"1\",\"database\":\"sqlite\",\"schema\":1,\"createdAt\":1}\n";
-    for name in ["cookieSecret", "factorSecret", "key"] {
+    for name in ["cookieSecret", "factorSecret", "auditSecret", "key"] {
         let line = format!("{{\"{name}\":\"c2VjcmV0\"}}\n");
         let error = verify(format!("{header}{line}").as_bytes()).unwrap_err().to_string();
         assert!(error.contains("damaged (line 2: ") && !error.contains("c2Vj"), "{error}");

@@ -7,8 +7,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
+use axum::{
+    body::Body,
+    http::{Request, header},
+};
 use serde::Serialize;
+use tokio::task::spawn_blocking;
 
 use super::{block_on, counted, print_json, progress::ProgressLine};
 use crate::{
@@ -19,7 +24,7 @@ use crate::{
     },
     clock::Clock,
     config::{DatabaseUrl, absolute},
-    control::{self, Content, Sent},
+    control::{self, AdminClient, Answer, BodyReader, succeed},
     data_folder::DataFolder,
     doorward::open_database,
     store::archive::{KeySnapshot, RecordCounts, SESSIONS, USERS},
@@ -87,7 +92,7 @@ impl Backup {
         };
         let description = block_on(async {
             let source = Source::open(&settings).await?;
-            let mut output = match is_stdout {
+            let output = match is_stdout {
                 true => Output::Stdout(io::stdout()),
                 false => {
                     let created = UnfinishedFile::create(file, self.force);
@@ -95,7 +100,7 @@ impl Backup {
                 }
             };
             let keys_in_file = settings.key_file.is_some();
-            let description = source.write_to(&mut output, &in_file(), keys_in_file).await?;
+            let (output, description) = source.write_to(output, in_file(), keys_in_file).await?;
             output.finish().with_context(in_file)?;
             Ok(description)
         })?;
@@ -136,8 +141,8 @@ fn check_name(file: &Path, force: bool) -> anyhow::Result<()> {
 
 /// Where a backup comes from.
 enum Source {
-    /// The server that runs.
-    Server(Sent),
+    /// What the server that runs sends.
+    Server(Answer),
     /// The database, which no server uses or which is PostgreSQL.
     Database(Box<crate::doorward::OpenedDatabase>),
 }
@@ -148,44 +153,33 @@ impl Source {
         let without_folder = Settings { data_folder: None, ..settings.clone() };
         match (open_database(&without_folder).await, &settings.database) {
             (Ok(opened), _) => Ok(Self::Database(Box::new(opened))),
-            (Err(error), DatabaseUrl::Sqlite(_)) if control::is_in_use(&error) => {
+            (Err(error), DatabaseUrl::Sqlite(_)) if error.is_in_use() => {
                 let Some(folder) = settings.folder() else { return Err(error.into()) };
                 let mut progress = ProgressLine::new();
                 progress.set("waiting for the server", 0, 1);
-                let sent = control::request(folder, Content::Backup);
-                sent.with_context(|| {
-                    format!("the server on {} made no backup", absolute(folder).display())
-                })
-                .map(Self::Server)
+                let sent = request(&AdminClient::running_on(folder)).await.map_err(|error| {
+                    anyhow!("the server on {} made no backup: {error}", absolute(folder).display())
+                });
+                sent.map(Self::Server)
             }
             (Err(error), _) => Err(error.into()),
         }
     }
 
-    /// `name` is that of the output, for errors.
+    /// Writes the backup and returns its output. `name` is that of the output, for errors.
     async fn write_to(
         self,
-        output: &mut Output,
-        name: &str,
+        mut output: Output,
+        name: String,
         keys_in_file: bool,
-    ) -> anyhow::Result<Description> {
-        let mut progress = ProgressLine::new();
-        let mut output = NamedOutput { output, name, has_failed: false };
+    ) -> anyhow::Result<(Output, Description)> {
         match self {
-            Self::Server(Sent { stream, bytes }) => {
-                let copied = Cell::new(0);
-                let tee = TeeReader { input: stream, output: &mut output, copied: &copied };
-                let receive = || {
-                    let mut reader = Reader::open(BufReader::with_capacity(BUFFER_BYTES, tee))?;
-                    while reader.next_page()?.is_some() {
-                        progress.set("receiving KiB", copied.get() >> 10, bytes >> 10);
-                    }
-                    Ok::<_, backup::Error>(reader.finish()?.0)
-                };
-                match receive() {
-                    Err(error) if output.has_failed => Err(error.into()),
-                    received => received.context("what the server sent"),
-                }
+            Self::Server(answer) => {
+                let length = answer.headers().get(header::CONTENT_LENGTH);
+                let bytes = length.and_then(|bytes| bytes.to_str().ok()?.parse().ok());
+                let body = BodyReader::new(answer);
+                let receive = move || receive(body, bytes.unwrap_or_default(), output, &name);
+                spawn_blocking(receive).await?
             }
             Self::Database(opened) => {
                 let installation = &opened.installation;
@@ -198,13 +192,47 @@ impl Source {
                         secrets: stored_secrets(&*installation.key_store).await?,
                     },
                 };
+                let mut progress = ProgressLine::new();
                 let mut report = |done, total| progress.set("writing", done, total);
+                let mut named = NamedOutput { output: &mut output, name: &name, has_failed: false };
                 let written =
-                    backup::write(&snapshot, &keys, keys_in_file, now, &mut output, &mut report);
-                Ok(written.await?)
+                    backup::write(&snapshot, &keys, keys_in_file, now, &mut named, &mut report);
+                let description = written.await?;
+                Ok((output, description))
             }
         }
     }
+}
+
+/// Asks the server for a backup. Returns when the server has made it.
+async fn request(client: &AdminClient) -> Result<Answer, control::Error> {
+    let request = Request::get("/api/admin/backup").body(Body::empty());
+    succeed(client.send(request.expect("the path is valid")).await?).await
+}
+
+/// Copies the backup that a server sends, and checks it.
+fn receive(
+    body: BodyReader,
+    bytes: u64,
+    mut output: Output,
+    name: &str,
+) -> anyhow::Result<(Output, Description)> {
+    let mut progress = ProgressLine::new();
+    let (mut named, copied) =
+        (NamedOutput { output: &mut output, name, has_failed: false }, Cell::new(0));
+    let tee = TeeReader { input: body, output: &mut named, copied: &copied };
+    let received = (|| {
+        let mut reader = Reader::open(BufReader::with_capacity(BUFFER_BYTES, tee))?;
+        while reader.next_page()?.is_some() {
+            progress.set("receiving KiB", copied.get() >> 10, bytes >> 10);
+        }
+        Ok::<_, backup::Error>(reader.finish()?.0)
+    })();
+    let description = match received {
+        Err(error) if named.has_failed => return Err(error.into()),
+        received => received.context("what the server sent")?,
+    };
+    Ok((output, description))
 }
 
 /// An output whose errors name it.

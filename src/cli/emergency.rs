@@ -3,11 +3,14 @@
 use std::io::{self, IsTerminal, Write};
 
 use anyhow::bail;
+use axum::http::Method;
 
-use super::{Output, block_on, counted, print_json, run, unexpected_reply};
+use super::{Output, block_on, counted, print_json};
 use crate::{
     Settings,
-    control::{Command, EmergencyReport, Reply, is_new_passwords},
+    account::emergency::parse_new_passwords,
+    control::AdminClient,
+    http::api::admin::emergency::{self, EmergencyReport},
     user::Role,
 };
 
@@ -33,10 +36,11 @@ impl Emergency {
             confirm(&new_passwords)?;
         }
         let key_file = settings.key_file.clone();
-        let command = Command::Emergency { new_passwords };
-        let Reply::Emergency(report) = block_on(run(settings, command))? else {
-            return Err(unexpected_reply());
-        };
+        let report: EmergencyReport = block_on(async {
+            let client = AdminClient::open(settings).await?;
+            let order = emergency::Emergency { new_passwords };
+            Ok(client.order(Method::POST, "/api/admin/emergency", &order).await?)
+        })?;
         if output.json {
             return print_json(&report);
         }
@@ -53,7 +57,7 @@ impl Emergency {
 
 /// Before anything is asked or done.
 fn check_new_passwords(text: &str) -> Result<String, String> {
-    if is_new_passwords(text) {
+    if parse_new_passwords(text).is_some() {
         return Ok(text.to_owned());
     }
     Err(match Role::parse(text) {

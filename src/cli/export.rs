@@ -7,13 +7,24 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use anyhow::{anyhow, bail};
+use anyhow::{Context, anyhow, bail};
 
-use super::{block_on, counted, print_json, progress::ProgressLine, run, unexpected_reply};
+use axum::{
+    body::Body,
+    http::{Request, header},
+};
+use http_body_util::BodyExt;
+
+use super::{
+    block_on, counted, print_json,
+    progress::ProgressLine,
+    user_arguments::{of_known_user, path_below},
+};
 use crate::{
     Settings,
     backup::output::{Output, UnfinishedFile},
-    control::{Command, CommandRunner, ExportError, Reply, UserRef},
+    control::{AdminClient, Answer, succeed},
+    http::{api::admin::person::PersonExport, paths::ADMIN_EXPORT},
 };
 
 #[derive(clap::Args)]
@@ -42,10 +53,10 @@ impl Export {
         }
         let unwritten = |error: io::Error| not_written(file.as_deref(), &error);
         if let Some(user) = self.user {
-            let command = Command::ExportPerson(UserRef(user));
-            let Reply::Person(person) = block_on(run(settings, command))? else {
-                return Err(unexpected_reply());
-            };
+            let person: PersonExport = block_on(async {
+                let client = AdminClient::open(settings).await?;
+                of_known_user(client.get(&path_below(&user, "export")).await)
+            })?;
             let Some(file) = &file else { return print_json(&person) };
             let mut output = Output::File(UnfinishedFile::create(file, false).map_err(unwritten)?);
             let json = serde_json::to_string_pretty(&person)?;
@@ -53,17 +64,15 @@ impl Export {
             return output.finish().map_err(unwritten);
         }
         let users = block_on(async {
-            let runner = CommandRunner::open(settings).await?;
+            let client = AdminClient::open(settings).await?;
+            let request = Request::get(ADMIN_EXPORT).body(Body::empty());
+            let sent = client.send(request.expect("the path is valid")).await?;
+            let sent = succeed(sent).await.context("no export was made")?;
             let mut output = match &file {
                 Some(file) => Output::File(UnfinishedFile::create(file, false).map_err(unwritten)?),
                 None => Output::Stdout(io::stdout()),
             };
-            let mut progress = ProgressLine::new();
-            let mut report = |done, total| progress.set("exporting", done, total);
-            let users = match runner.export_users(&mut output, &mut report).await {
-                Err(ExportError::Output(error)) => return Err(unwritten(error)),
-                exported => exported?,
-            };
+            let users = receive(sent, &mut output, unwritten).await?;
             output.finish().map_err(unwritten)?;
             Ok(users)
         })?;
@@ -73,6 +82,30 @@ impl Export {
         }
         Ok(())
     }
+}
+
+/// Copies the users that are sent. Returns their number, which is that of lines.
+async fn receive(
+    sent: Answer,
+    output: &mut Output,
+    unwritten: impl Fn(io::Error) -> anyhow::Error,
+) -> anyhow::Result<u64> {
+    let bytes = sent.headers().get(header::CONTENT_LENGTH);
+    let bytes = bytes.and_then(|bytes| bytes.to_str().ok()?.parse().ok());
+    let (mut progress, mut received, mut users) = (ProgressLine::new(), 0, 0);
+    let mut body = sent.into_body();
+    while let Some(frame) = body.frame().await {
+        let frame = frame.context("the export was not sent as a whole: try again")?;
+        let Ok(part) = frame.into_data() else { continue };
+        output.write_all(&part).map_err(&unwritten)?;
+        received += part.len() as u64;
+        users += part.iter().filter(|byte| **byte == b'\n').count() as u64;
+        if let Some(bytes) = bytes {
+            progress.set("exporting", received, bytes);
+        }
+    }
+    output.flush().map_err(&unwritten)?;
+    Ok(users)
 }
 
 /// Refuses a name that cannot be written, before the database is read.

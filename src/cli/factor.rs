@@ -1,11 +1,20 @@
 //! `doorward user factor …`: the second factors of a user, and the way back for one who has lost all of them.
 
+use axum::http::Method;
 use serde::Serialize;
 
-use super::{print_json, run, unexpected_reply, user_arguments::UserArguments};
+use super::{
+    print_json,
+    user_arguments::{UserArguments, of_known_user, path_below, path_of},
+};
 use crate::{
     Settings,
-    control::{Command, FactorInfo, FactorResetInfo, Reply, TrustedDeviceInfo, UserInfo, UserRef},
+    account::factor_list::{FactorInfo, TrustedDeviceInfo},
+    control::AdminClient,
+    http::api::admin::{
+        credentials::FactorReset,
+        users::{Held, UserInfo},
+    },
 };
 
 pub(super) const EXAMPLES: &str = "Examples:
@@ -26,36 +35,26 @@ pub(super) enum Factor {
 /// What a user holds, as JSON.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Held {
-    factors: Vec<FactorInfo>,
+struct HeldFactors<'a> {
+    factors: &'a [FactorInfo],
     recovery_codes: usize,
-    trusted_devices: Vec<TrustedDeviceInfo>,
-}
-
-/// A link as JSON.
-#[derive(Serialize)]
-struct NewLink<'a> {
-    link: Option<&'a str>,
-    secret: &'a str,
+    trusted_devices: &'a [TrustedDeviceInfo],
 }
 
 impl Factor {
     pub(super) async fn run(self, settings: Settings) -> anyhow::Result<()> {
+        let client = AdminClient::open(settings).await?;
         match self {
             Self::List(UserArguments { user, output }) => {
-                let command = Command::ShowUser(UserRef(user));
-                let Reply::User(UserInfo { factors, recovery_codes, trusted_devices, .. }) =
-                    run(settings, command).await?
-                else {
-                    return Err(unexpected_reply());
+                let user: UserInfo = of_known_user(client.get(&path_of(&user)).await)?;
+                let Some(Held { factors, recovery_codes, trusted_devices, .. }) = &user.held else {
+                    anyhow::bail!(
+                        "the answer has no factors: does the running server have another version?"
+                    );
                 };
-                let (factors, recovery_codes, trusted_devices) = (
-                    factors.unwrap_or_default(),
-                    recovery_codes.unwrap_or_default(),
-                    trusted_devices.unwrap_or_default(),
-                );
                 if output.json {
-                    return print_json(&Held { factors, recovery_codes, trusted_devices });
+                    let recovery_codes = *recovery_codes;
+                    return print_json(&HeldFactors { factors, recovery_codes, trusted_devices });
                 }
                 factors.iter().for_each(|factor| print_line!("{}", factor_in_words(factor)));
                 if factors.is_empty() {
@@ -63,20 +62,19 @@ impl Factor {
                     return Ok(());
                 }
                 print_line!("recovery codes  {recovery_codes}");
-                for device in &trusted_devices {
+                for device in trusted_devices {
                     print_line!("trusted device  {}", device_in_words(device));
                 }
             }
             Self::Reset(UserArguments { user, output }) => {
-                let Reply::FactorReset(FactorResetInfo { link, secret }) =
-                    run(settings, Command::CreateFactorReset(UserRef(user))).await?
-                else {
-                    return Err(unexpected_reply());
-                };
-                let link = link.as_ref().map(|link| link.as_str());
+                let path = path_below(&user, "factor-reset");
+                let made = client.order(Method::POST, &path, &()).await;
+                let reset: FactorReset = of_known_user(made)?;
                 match output.json {
-                    true => print_json(&NewLink { link, secret: secret.as_str() })?,
-                    false => print_line!("{}", link.unwrap_or(secret.as_str())),
+                    true => print_json(&reset)?,
+                    false => {
+                        print_line!("{}", reset.link.as_ref().unwrap_or(&reset.secret).as_str())
+                    }
                 }
             }
         }

@@ -2,17 +2,23 @@
 
 use std::{net::IpAddr, time::Duration};
 
+use axum::http::{Method, StatusCode};
 use serde::Serialize;
 
 use super::{
-    Output, block_on, counted, parse_time_span, print_explanation, print_headers, print_json, run,
-    unexpected_reply,
+    Output, block_on, counted, exit_code::NotFound, no_such_user, or_not_found, parse_time_span,
+    print_explanation, print_headers, print_json, within,
 };
 use crate::{
     Settings,
-    access::guard::{ExplainedHeader, Explanation, Missing},
-    control::{BrowserCheck, Command, GuardInfo, Reply, SampleRequest, SampleSession, UserRef},
+    account::guard_check::{self, BrowserCheck},
+    control::{self, AdminClient},
+    http::api::admin::guards::{self, Decision, GuardCheck, Guards, ListedGuard, SampleRequest},
 };
+
+pub(super) const PATH: &str = "/api/admin/guards";
+
+const NO_SUCH_GUARD: &str = "there is no such guard: `doorward guard list` shows all guards";
 
 pub(super) const EXAMPLES: &str = "Examples:
   doorward guard list
@@ -75,9 +81,9 @@ impl Guard {
 }
 
 fn list(settings: Settings, output: &Output) -> anyhow::Result<()> {
-    let Reply::Guards(guards) = block_on(run(settings, Command::ListGuards))? else {
-        return Err(unexpected_reply());
-    };
+    let guards: Guards =
+        block_on(async { Ok(AdminClient::open(settings).await?.get(PATH).await?) })?;
+    let guards = without_decisions(guards);
     if output.json {
         return print_json(&guards);
     }
@@ -92,9 +98,14 @@ fn print_no_guards() {
     print_line!("no guards are declared: add a [guards.NAME] table to doorward.toml");
 }
 
-pub(super) fn print_guards(guards: &[GuardInfo]) {
+/// What the guards are. A command that opens the database itself knows nothing of their decisions.
+pub(super) fn without_decisions(Guards { guards }: Guards) -> Vec<guards::Guard> {
+    guards.into_iter().map(|ListedGuard { guard, .. }| guard).collect()
+}
+
+pub(super) fn print_guards(guards: &[guards::Guard]) {
     let width = guards.iter().map(|guard| guard.name.len()).max().unwrap_or(0);
-    for GuardInfo { name, version, allow, only_reports, origins, headers, .. } in guards {
+    for guards::Guard { name, version, allow, only_reports, origins, headers, .. } in guards {
         let note = if *only_reports { "  (only reports)" } else { "" };
         let origins = match &origins[..] {
             [] => String::new(),
@@ -118,30 +129,38 @@ fn warn<'a>(warnings: impl IntoIterator<Item = &'a str>) {
 impl Check {
     fn run(self, settings: Settings) -> anyhow::Result<()> {
         let Self { guard, user, factors, verified_ago, method, host, path, address, output } = self;
-        let browsers = Command::CheckBrowsers { guard: guard.clone() };
         let Some(user) = user else {
-            let Reply::Browsers(check) = block_on(run(settings, browsers))? else {
-                return Err(unexpected_reply());
-            };
+            let check = check_browsers(settings, &guard)?;
             if output.json {
                 return print_json(&check);
             }
             print_browsers(&check);
             return Ok(());
         };
-        let request = SampleRequest { method, host, path, address };
-        let session =
-            SampleSession { factors, verified_ago: verified_ago.unwrap_or(Duration::ZERO) };
-        let command = Command::CheckGuard { guard, user: UserRef(user), session, request };
-        let Reply::Decision { admitted, condition, warning, missing, explanation, headers } =
-            block_on(run(settings, command))?
-        else {
-            return Err(unexpected_reply());
+        if let Some(names) = &factors {
+            guard_check::methods_by_name(names.iter().map(String::as_str))?;
+        }
+        let check = GuardCheck {
+            user,
+            factors,
+            verified_seconds_ago: verified_ago.map(|ago| ago.as_secs()),
+            request: Some(SampleRequest { method, host, path, address }),
+        };
+        let decided = block_on(async {
+            let client = AdminClient::open(settings).await?;
+            let path = format!("{}/check", within(PATH, &guard));
+            Ok(client.order(Method::POST, &path, &check).await)
+        })?;
+        let decision: Decision = match decided {
+            Err(control::Error::Refused { status: StatusCode::UNPROCESSABLE_ENTITY, .. }) => {
+                return Err(no_such_user());
+            }
+            decided => or_not_found(decided, NO_SUCH_GUARD)?,
         };
         if output.json {
-            let decision = Decision { admitted, condition, warning, missing, explanation, headers };
             return print_json(&decision);
         }
+        let Decision { admitted, condition, warning, missing, explanation, headers } = decision;
         match (admitted, missing) {
             (true, _) => print_line!("admitted"),
             (false, None) => print_line!("refused"),
@@ -161,18 +180,21 @@ impl Check {
     }
 }
 
-/// The decision of a guard as JSON.
-#[derive(Serialize)]
-struct Decision {
-    admitted: bool,
-    condition: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    warning: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    missing: Option<Missing>,
-    explanation: Explanation,
-    /// The headers that the app gets if the guard admits the user.
-    headers: Vec<ExplainedHeader>,
+/// What a guard lacks for people with a browser.
+fn check_browsers(settings: Settings, name: &str) -> anyhow::Result<BrowserCheck> {
+    // Only the settings decide, so they can be checked before the first start creates the database.
+    if settings.database.is_missing() {
+        let guard = settings.guards.by_name(name);
+        let guard = guard.ok_or_else(|| NotFound(NO_SUCH_GUARD.to_owned()))?;
+        return Ok(guard_check::browsers(guard, &settings, &settings.base_url(settings.listen)));
+    }
+    let checked = block_on(async {
+        let client = AdminClient::open(settings).await?;
+        Ok(client.get(&format!("{}/browsers", within(PATH, name))).await)
+    })?;
+    let guards::BrowserCheck { sign_in, origins, findings, warnings } =
+        or_not_found(checked, NO_SUCH_GUARD)?;
+    Ok(BrowserCheck { sign_in, origins, findings, warnings })
 }
 
 /// A guard whose examples pass, as JSON.

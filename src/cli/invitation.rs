@@ -2,13 +2,18 @@
 
 use std::time::Duration;
 
-use serde::Serialize;
+use axum::http::{Method, StatusCode};
 
-use super::{Output, parse_time_span, print_json, reject_failure, run, unexpected_reply};
+use super::{Output, or_not_found, parse_time_span, print_json, within};
 use crate::{
     Settings,
-    control::{Command, CommandRunner, InvitationInfo, Invite, Reply, Secret, TicketInfo},
+    control::{self, AdminClient},
+    http::api::admin::invitations::{
+        InvitationInfo, Invitations, Invite, MAX_PAGE, MadeInvitation,
+    },
 };
+
+const PATH: &str = "/api/admin/invitations";
 
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
@@ -33,65 +38,52 @@ pub(super) struct InviteArguments {
 impl InviteArguments {
     pub(super) async fn run(self, settings: Settings) -> anyhow::Result<()> {
         let Self { email, roles, expires, print, output } = self;
-        let invite = Invite { email, roles, lifetime: Some(expires), print };
-        let Reply::Invited(invitation, ticket) = run(settings, Command::Invite(invite)).await?
-        else {
-            return Err(unexpected_reply());
+        let lifetime = expires.as_secs();
+        let invite = Invite { email: &email, roles: &roles, lifetime, mail: !print };
+        let client = AdminClient::open_to_make_secrets(settings).await?;
+        let made: MadeInvitation = match client.order(Method::POST, PATH, &invite).await {
+            Err(control::Error::Refused { status: StatusCode::CONFLICT, .. }) => {
+                anyhow::bail!("a user has this e-mail address already")
+            }
+            made => made?,
         };
-        match (&ticket, output.json) {
-            (_, true) => print_json(&PrintedInvitation::new(&invitation, ticket.as_ref())),
-            (Some(ticket), false) => {
-                match &ticket.link {
+        if output.json {
+            return print_json(&made);
+        }
+        let MadeInvitation { invitation, link, secret, code } = made;
+        let InvitationInfo { email, expires_at, .. } = invitation;
+        match (secret, code) {
+            (Some(secret), Some(code)) => {
+                match link {
                     Some(link) => print_line!("link   {}", link.as_str()),
-                    None => print_line!("secret {}", ticket.secret.as_str()),
+                    None => print_line!("secret {}", secret.as_str()),
                 }
-                print_line!("code   {}", ticket.code.as_str());
-                print_line!("until  {}", invitation.expires_at);
-                Ok(())
+                print_line!("code   {}", code.as_str());
+                print_line!("until  {expires_at}");
             }
-            (None, false) => {
-                let InvitationInfo { email, expires_at, .. } = invitation;
-                print_line!("invited until {expires_at}: the mail to {email} is in the outbox");
-                Ok(())
-            }
+            _ => print_line!("invited until {expires_at}: the mail to {email} is in the outbox"),
         }
+        Ok(())
     }
 }
 
-/// A new invitation as JSON.
-#[derive(Serialize)]
-struct PrintedInvitation<'a> {
-    #[serde(flatten)]
-    invitation: &'a InvitationInfo,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    link: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    secret: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    code: Option<&'a str>,
-}
-
-impl<'a> PrintedInvitation<'a> {
-    fn new(invitation: &'a InvitationInfo, ticket: Option<&'a TicketInfo>) -> Self {
-        Self {
-            invitation,
-            link: ticket.and_then(|ticket| ticket.link.as_ref()).map(Secret::as_str),
-            secret: ticket.map(|ticket| ticket.secret.as_str()),
-            code: ticket.map(|ticket| ticket.code.as_str()),
-        }
-    }
+/// Revokes an invitation.
+pub(super) async fn revoke(settings: Settings, invitation: &str) -> anyhow::Result<()> {
+    let client = AdminClient::open(settings).await?;
+    or_not_found(
+        client.order(Method::DELETE, &within(PATH, invitation), &()).await,
+        "there is no such invitation: `doorward user invitations` shows all invitations",
+    )
 }
 
 /// Lists all invitations.
 pub(super) async fn list(settings: Settings, output: &Output) -> anyhow::Result<()> {
-    let runner = CommandRunner::open(settings).await?;
-    let (mut all, mut after) = (Vec::new(), None);
+    let client = AdminClient::open(settings).await?;
+    let (mut all, mut after) = (Vec::new(), None::<String>);
     loop {
-        let command = Command::ListInvitations { after, limit: usize::MAX };
-        let Reply::Invitations { invitations, next } = reject_failure(runner.run(&command).await?)?
-        else {
-            return Err(unexpected_reply());
-        };
+        let mut query = form_urlencoded::Serializer::new(format!("{PATH}?limit={MAX_PAGE}&"));
+        query.extend_pairs(after.iter().map(|after| ("after", after)));
+        let Invitations { invitations, next } = client.get(&query.finish()).await?;
         all.extend(invitations);
         after = next;
         if after.is_none() {

@@ -1,14 +1,15 @@
 //! `doorward mail …`: tests the way of mail, shows what waits, and tries it again.
 
 use anyhow::{anyhow, bail};
-use serde::Serialize;
+use axum::http::Method;
 
-use super::{Output, block_on, counted, print_json, reject_failure, run, unexpected_reply};
+use super::{Output, block_on, counted, print_json};
 use crate::{
     Settings,
     clock::Clock,
     config::SettingsError,
-    control::{Command, CommandRunner, MailInfo, Reply},
+    control::{self, AdminClient},
+    http::api::admin::mail::{self, MailRetried, Mails},
     mail::{MailId, SendError, Transport, test_mail},
     user::Email,
 };
@@ -16,6 +17,8 @@ use crate::{
 pub(super) const EXAMPLES: &str = "Examples:
   doorward mail test ada@example.com
   doorward mail queue";
+
+const PATH: &str = "/api/admin/mail";
 
 #[derive(clap::Subcommand)]
 pub(super) enum Mail {
@@ -39,24 +42,20 @@ impl Mail {
             match self {
                 Self::Test { address } => test(&settings, address).await,
                 Self::Queue(output) => queue(settings, &output).await,
-                Self::Retry(output) => match run(settings, Command::RetryMail).await? {
-                    Reply::MailsRetried(count) if output.json => print_json(&Retried { count }),
-                    Reply::MailsRetried(count) => {
-                        print_line!("{}", counted(count, "mail is due now", "mails are due now"));
-                        Ok(())
+                Self::Retry(output) => {
+                    let client = AdminClient::open(settings).await?;
+                    let path = format!("{PATH}/retry");
+                    let retried: MailRetried = client.order(Method::POST, &path, &()).await?;
+                    if output.json {
+                        return print_json(&retried);
                     }
-                    _ => Err(unexpected_reply()),
-                },
+                    let due = counted(retried.mails_due, "mail is due now", "mails are due now");
+                    print_line!("{due}");
+                    Ok(())
+                }
             }
         })
     }
-}
-
-/// How many mails are due, as JSON.
-#[derive(Serialize)]
-struct Retried {
-    #[serde(rename = "mailsDue")]
-    count: usize,
 }
 
 async fn test(settings: &Settings, address: String) -> anyhow::Result<()> {
@@ -92,13 +91,10 @@ async fn test(settings: &Settings, address: String) -> anyhow::Result<()> {
 }
 
 async fn queue(settings: Settings, output: &Output) -> anyhow::Result<()> {
-    let runner = CommandRunner::open(settings).await?;
+    let client = AdminClient::open(settings).await?;
     let (mut all, mut after) = (Vec::new(), None);
     loop {
-        let command = Command::ListMail { after };
-        let Reply::Mails { mails, next } = reject_failure(runner.run(&command).await?)? else {
-            return Err(unexpected_reply());
-        };
+        let Mails { mails, next } = page(&client, after.as_deref()).await?;
         match output.json {
             true => all.extend(mails),
             false => mails.iter().for_each(print),
@@ -111,8 +107,17 @@ async fn queue(settings: Settings, output: &Output) -> anyhow::Result<()> {
     if output.json { print_json(&all) } else { Ok(()) }
 }
 
-fn print(mail: &MailInfo) {
-    let MailInfo { id, address, message, age_seconds, attempts, .. } = mail;
+/// Mail after the one with this id, the oldest first.
+pub(super) async fn page(
+    client: &AdminClient,
+    after: Option<&str>,
+) -> Result<Mails, control::Error> {
+    let query = after.map(|id| format!("?after={id}")).unwrap_or_default();
+    client.get(&format!("{PATH}{query}")).await
+}
+
+fn print(mail: &mail::Mail) {
+    let mail::Mail { id, address, message, age_seconds, attempts, .. } = mail;
     let state = match (&mail.given_up_at, &mail.next_attempt_at) {
         (Some(at), _) => format!("given up {at}"),
         (None, Some(at)) => format!("next attempt {at}"),

@@ -14,6 +14,7 @@ macro_rules! eprint_line {
 }
 
 mod api_key;
+mod audit;
 mod backup;
 mod client;
 mod completions;
@@ -43,6 +44,7 @@ mod user;
 mod user_arguments;
 mod why;
 
+use chrono::DateTime;
 use std::{
     fmt,
     io::{self, Write},
@@ -63,8 +65,7 @@ use self::{
 use crate::{
     access::guard::{ExplainedHeader, Explanation, Step},
     config::{CONFIG_VARIABLE, Settings, Sources, keys as setting_keys, parse_duration},
-    control::{self, Reply},
-    log,
+    control, log,
 };
 
 /// Sign-up, login and guarded routes for any app, in one small binary.
@@ -109,6 +110,9 @@ enum Command {
     Client(client::Client),
     /// Explain why a request or a login was refused
     Why(why::Why),
+    /// Read, export, prove and verify the audit trail
+    #[command(subcommand, after_help = audit::EXAMPLES)]
+    Audit(audit::Audit),
     /// Make the running server read its guards and its certificate again
     Reload(reload::Reload),
     /// Print a working configuration for a proxy or an app that uses a guard
@@ -162,6 +166,7 @@ pub fn main() -> ExitCode {
             Command::Mail(mail) => mail.run(settings),
             Command::Client(client) => client.run(&settings),
             Command::Why(why) => why.run(settings),
+            Command::Audit(audit) => audit.run(settings),
             Command::Reload(reload) => reload.run(settings),
             Command::Snippet(snippet) => snippet.run(&settings),
             Command::Import(import) => import.run(settings),
@@ -272,11 +277,6 @@ fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work)
 }
 
-/// Runs a command of the operator. The reply is a success.
-async fn run(settings: Settings, command: control::Command) -> anyhow::Result<Reply> {
-    reject_failure(control::run(settings, &command).await?)
-}
-
 /// A path below another, for what an operator has typed: every character that has a meaning in a path is encoded.
 fn within(path: &str, name: &str) -> String {
     format!("{path}/{}", utf8_percent_encode(name, NON_ALPHANUMERIC))
@@ -290,36 +290,13 @@ fn or_not_found<T>(answer: Result<T, control::Error>, message: &str) -> anyhow::
     })
 }
 
-/// Turns the reply of a failed command into an error.
-fn reject_failure(reply: Reply) -> anyhow::Result<Reply> {
-    match reply {
-        Reply::NoSuchUser => {
-            not_found("there is no such user: `doorward user list` shows all users")
-        }
-        Reply::NoSuchInvitation => not_found(
-            "there is no such invitation: `doorward user invitations` shows all invitations",
-        ),
-        Reply::NoSuchSession => not_found(
-            "the user has no such session: `doorward user sessions USER` shows all sessions",
-        ),
-        Reply::NoSuchGuard => {
-            not_found("there is no such guard: `doorward guard list` shows all guards")
-        }
-        Reply::NoSuchRefusal => not_found(
-            "there is no such refusal: the server keeps only the latest ones, until it stops",
-        ),
-        Reply::Failed(cause) => bail!("{cause}"),
-        reply => Ok(reply),
-    }
+fn no_such_user() -> anyhow::Error {
+    NotFound("there is no such user: `doorward user list` shows all users".to_owned()).into()
 }
 
-fn not_found(message: &str) -> anyhow::Result<Reply> {
-    Err(NotFound(message.to_owned()).into())
-}
-
-/// The error for a reply that does not belong to the command.
-fn unexpected_reply() -> anyhow::Error {
-    anyhow!("unexpected reply: does the running server have another version?")
+/// A time of the API, in milliseconds since 1970.
+fn millis(time: &str) -> i64 {
+    DateTime::parse_from_rfc3339(time).map_or(0, |time| time.timestamp_millis())
 }
 
 /// Prints the value of each part of a condition and, for a refusal, the part that caused it.

@@ -9,13 +9,11 @@ use rustix::{
 };
 use zeroize::Zeroizing;
 
-use crate::control::Secret;
-
 /// The most bytes that are read. A buffer of this size is never reallocated, which would leave an unwiped copy.
 const MAX_BYTES: usize = 32 << 10;
 
 /// Reads a password. An empty one is an error.
-pub(super) fn required() -> anyhow::Result<Secret> {
+pub(super) fn required() -> anyhow::Result<Zeroizing<String>> {
     match optional()? {
         Some(password) => Ok(password),
         None => bail!("no password was given: nothing has changed"),
@@ -23,9 +21,9 @@ pub(super) fn required() -> anyhow::Result<Secret> {
 }
 
 /// Reads a password, or none if the input is empty.
-pub(super) fn optional() -> anyhow::Result<Option<Secret>> {
+pub(super) fn optional() -> anyhow::Result<Option<Zeroizing<String>>> {
     let password = if io::stdin().is_terminal() { from_terminal()? } else { from_pipe()? };
-    Ok((!password.is_empty()).then(|| Secret::from(password)))
+    Ok((!password.is_empty()).then_some(password))
 }
 
 /// Reads from standard input without the buffer of [`io::stdin`], which is not wiped.

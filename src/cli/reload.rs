@@ -1,9 +1,15 @@
 //! `doorward reload`: makes the running server read its guards and its certificate again.
 
-use super::{Output, block_on, counted, guard::print_guards, print_json, run, unexpected_reply};
+use axum::http::Method;
+
+use super::{
+    Output, block_on, counted,
+    guard::{PATH, print_guards, without_decisions},
+    print_json,
+};
 use crate::{
     Settings,
-    control::{Command, Reply},
+    control::{self, AdminClient},
 };
 
 #[derive(clap::Args)]
@@ -15,9 +21,11 @@ pub(super) struct Reload {
 
 impl Reload {
     pub(super) fn run(self, settings: Settings) -> anyhow::Result<()> {
-        let Reply::Guards(guards) = block_on(run(settings, Command::ReloadGuards))? else {
-            return Err(unexpected_reply());
-        };
+        let guards = block_on(async {
+            let client = AdminClient::open_server(settings, control::Error::NotRunning).await?;
+            Ok(client.order(Method::POST, &format!("{PATH}/reload"), &()).await?)
+        })?;
+        let guards = without_decisions(guards);
         if self.output.json {
             return print_json(&guards);
         }

@@ -5,23 +5,35 @@ use std::{
     process,
 };
 
+use axum::{
+    body::Body,
+    http::{Method, Request, StatusCode, header},
+};
 use serde::{
     Serialize,
+    de::DeserializeOwned,
     ser::{SerializeSeq, Serializer},
 };
+use zeroize::Zeroizing;
 
 use super::{
     Output, block_on, counted,
     factor::{self, Factor, device_in_words, factor_in_words},
     invitation::{self, InviteArguments},
-    password, print_json, reject_failure, run,
+    or_not_found, password, print_json,
     terminal::JsonOutput,
-    unexpected_reply,
-    user_arguments::UserArguments,
+    user_arguments::{USERS, UserArguments, of_known_user, path_below, path_of},
+    within,
 };
 use crate::{
     Settings,
-    control::{Command, CommandRunner, Reply, SessionInfo, UserInfo, UserRef},
+    control::{self, AdminClient, succeed},
+    http::api::admin::{
+        credentials::{NewPasswordRequired, ResetCode},
+        roles::Changed,
+        sessions::{Ended, SessionInfo, Sessions as SessionList},
+        users::{MAX_PAGE, UserInfo, Users},
+    },
 };
 
 pub(super) const EXAMPLES: &str = "Examples:
@@ -78,6 +90,10 @@ pub(super) enum User {
     /// Print a code with which the user can set a password, once within 30 minutes
     #[command(after_help = "Examples:\n  doorward user reset-code ada@example.com")]
     ResetCode(UserArguments),
+    /// Remove a user's password and end all their sessions: they set a new one with the link that they are mailed, or with a code
+    /// from `reset-code`
+    #[command(after_help = "Examples:\n  doorward user require-new-password ada@example.com")]
+    RequireNewPassword(UserArguments),
     /// Show the second factors of a user, or let them remove all
     #[command(subcommand, after_help = factor::EXAMPLES)]
     Factor(Factor),
@@ -170,14 +186,13 @@ impl User {
             match self {
                 Self::List(list) => list.run(settings).await,
                 Self::Show(UserArguments { user, output }) => {
-                    match run(settings, Command::ShowUser(UserRef(user))).await? {
-                        Reply::User(user) if output.json => print(&[user], &output),
-                        Reply::User(user) => {
-                            print_details(&user);
-                            Ok(())
-                        }
-                        _ => Err(unexpected_reply()),
+                    let client = AdminClient::open(settings).await?;
+                    let user: UserInfo = of_known_user(client.get(&path_of(&user)).await)?;
+                    match output.json {
+                        true => print(&[user], &output)?,
+                        false => print_details(&user),
                     }
+                    Ok(())
                 }
                 Self::Add { email, name, password_stdin, output } => {
                     let password = match (password_stdin, io::stdin().is_terminal()) {
@@ -185,168 +200,226 @@ impl User {
                         (false, true) => password::optional()?,
                         (false, false) => None,
                     };
-                    let command = Command::AddUser { name, email, password };
-                    match run(settings, command).await? {
-                        Reply::User(user) => print(&[user], &output),
-                        _ => Err(unexpected_reply()),
-                    }
+                    let user = add(settings, &NewUser { name, email, password }).await?;
+                    print(&[user], &output)
                 }
                 Self::Invite(arguments) => arguments.run(settings).await,
                 Self::Invitations { output } => invitation::list(settings, &output).await,
                 Self::Uninvite { invitation, output } => {
-                    change(
-                        settings,
-                        Command::RevokeInvitation(invitation),
-                        "revoked",
-                        None,
-                        &output,
-                    )
-                    .await
+                    invitation::revoke(settings, &invitation).await?;
+                    print_changed(true, "revoked", &output)
                 }
                 Self::SetPassword(UserArguments { user, output }) => {
-                    let command = Command::SetPassword(UserRef(user), password::required()?);
-                    change(settings, command, "password set", None, &output).await
+                    let body = NewPassword { password: password::required()? };
+                    let () = post(settings, &user, "password", &body).await?;
+                    print_changed(true, "password set", &output)
                 }
                 Self::ResetCode(UserArguments { user, output }) => {
-                    match run(settings, Command::CreateResetCode(UserRef(user))).await? {
-                        Reply::ResetCode(code) if output.json => {
-                            print_json(&NewCode { code: code.as_str() })?;
-                        }
-                        Reply::ResetCode(code) => print_line!("{}", code.as_str()),
-                        _ => return Err(unexpected_reply()),
+                    let code: ResetCode = post(settings, &user, "reset-code", &()).await?;
+                    match output.json {
+                        true => print_json(&code)?,
+                        false => print_line!("{}", code.code.as_str()),
                     }
                     Ok(())
                 }
+                Self::RequireNewPassword(UserArguments { user, output }) => {
+                    require_new_password(settings, &user, &output).await
+                }
                 Self::Factor(factor) => factor.run(settings).await,
                 Self::Disable(UserArguments { user, output }) => {
-                    change(settings, Command::DisableUser(UserRef(user)), "disabled", None, &output)
-                        .await
+                    let disabled = Flags { disabled: Some(true), ..Flags::default() };
+                    change(settings, &user, &disabled).await?;
+                    print_changed(true, "disabled", &output)
                 }
                 Self::Enable(UserArguments { user, output }) => {
-                    change(settings, Command::EnableUser(UserRef(user)), "enabled", None, &output)
-                        .await
+                    let enabled = Flags { disabled: Some(false), ..Flags::default() };
+                    change(settings, &user, &enabled).await?;
+                    print_changed(true, "enabled", &output)
                 }
                 Self::Unlock(UserArguments { user, output }) => {
-                    change(settings, Command::UnlockUser(UserRef(user)), "unlocked", None, &output)
-                        .await
+                    let () = post(settings, &user, "unlock", &()).await?;
+                    print_changed(true, "unlocked", &output)
                 }
                 Self::Verify(UserArguments { user, output }) => {
-                    let command = Command::SetEmailVerified(UserRef(user), true);
-                    change(settings, command, "verified", Some("already verified"), &output).await
+                    let verified = Flags { email_verified: Some(true), ..Flags::default() };
+                    match change(settings, &user, &verified).await? {
+                        true => print_changed(true, "verified", &output),
+                        false => print_changed(false, "already verified", &output),
+                    }
                 }
                 Self::Unverify(UserArguments { user, output }) => {
-                    let command = Command::SetEmailVerified(UserRef(user), false);
-                    change(settings, command, "unverified", Some("was not verified"), &output).await
+                    let unverified = Flags { email_verified: Some(false), ..Flags::default() };
+                    match change(settings, &user, &unverified).await? {
+                        true => print_changed(true, "unverified", &output),
+                        false => print_changed(false, "was not verified", &output),
+                    }
                 }
                 Self::Sessions(sessions) => sessions.run(settings).await,
                 Self::Logout(UserArguments { user, output }) => {
-                    match run(settings, Command::EndSessions(UserRef(user))).await? {
-                        Reply::SessionsEnded(sessions_ended) if output.json => {
-                            print_json(&Ended { sessions_ended })?;
+                    let path = path_below(&user, "sessions");
+                    let ended: Ended = order(settings, Method::DELETE, &path, &()).await?;
+                    match output.json {
+                        true => print_json(&ended)?,
+                        false => {
+                            let count = ended.sessions_ended;
+                            print_line!("{}", counted(count, "session ended", "sessions ended"));
                         }
-                        Reply::SessionsEnded(ended) => {
-                            print_line!("{}", counted(ended, "session ended", "sessions ended"));
-                        }
-                        _ => return Err(unexpected_reply()),
                     }
                     Ok(())
                 }
                 Self::Grant { user, role, output } => {
-                    let command = Command::GrantRole(UserRef(user), role);
-                    change(
-                        settings,
-                        command,
-                        "granted",
-                        Some("the user already has this role"),
-                        &output,
-                    )
-                    .await
+                    let path = within(&path_below(&user, "roles"), &role);
+                    let Changed { changed } = order(settings, Method::PUT, &path, &()).await?;
+                    let text = if changed { "granted" } else { "the user already has this role" };
+                    print_changed(changed, text, &output)
                 }
                 Self::Revoke { user, role, output } => {
-                    let command = Command::RevokeRole(UserRef(user), role);
-                    change(
-                        settings,
-                        command,
-                        "revoked",
-                        Some("the user does not have this role"),
-                        &output,
-                    )
-                    .await
+                    let path = within(&path_below(&user, "roles"), &role);
+                    let Changed { changed } = order(settings, Method::DELETE, &path, &()).await?;
+                    let text = if changed { "revoked" } else { "the user does not have this role" };
+                    print_changed(changed, text, &output)
                 }
                 Self::Delete(UserArguments { user, output }) => {
-                    change(settings, Command::DeleteUser(UserRef(user)), "deleted", None, &output)
-                        .await
+                    let () = order(settings, Method::DELETE, &path_of(&user), &()).await?;
+                    print_changed(true, "deleted", &output)
                 }
             }
         })
     }
 }
 
-/// Runs a command that changes a user, and prints whether it changed anything.
-async fn change(
+/// A user to be added.
+#[derive(Serialize)]
+struct NewUser {
+    name: String,
+    email: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    password: Option<Zeroizing<String>>,
+}
+
+async fn add(settings: Settings, user: &NewUser) -> anyhow::Result<UserInfo> {
+    let client = AdminClient::open(settings).await?;
+    match client.order(Method::POST, USERS, user).await {
+        Err(control::Error::Refused { status: StatusCode::CONFLICT, .. }) => {
+            anyhow::bail!("the e-mail address is taken")
+        }
+        added => Ok(added?),
+    }
+}
+
+/// A password to be set.
+#[derive(Serialize)]
+struct NewPassword {
+    password: Zeroizing<String>,
+}
+
+/// What is changed in the record of a user.
+#[derive(Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Flags {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    email_verified: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    disabled: Option<bool>,
+}
+
+/// Orders something about a user.
+async fn order<T: DeserializeOwned>(
     settings: Settings,
-    command: Command,
-    done: &str,
-    unchanged: Option<&str>,
+    method: Method,
+    path: &str,
+    body: &impl Serialize,
+) -> anyhow::Result<T> {
+    let client = AdminClient::open(settings).await?;
+    of_known_user(client.order(method, path, body).await)
+}
+
+/// Orders what is below the path of a user.
+async fn post<T: DeserializeOwned>(
+    settings: Settings,
+    user: &str,
+    what: &str,
+    body: &impl Serialize,
+) -> anyhow::Result<T> {
+    order(settings, Method::POST, &path_below(user, what), body).await
+}
+
+/// Changes the record of a user as it is now. Returns whether that differs from what it was: nobody marks an address that has changed
+/// in the meantime.
+async fn change(settings: Settings, user: &str, flags: &Flags) -> anyhow::Result<bool> {
+    let (client, path) = (AdminClient::open(settings).await?, path_of(user));
+    let request = |method, tag: Option<&header::HeaderValue>, body| {
+        let request = Request::builder().method(method).uri(&path);
+        let request = request.header(header::CONTENT_TYPE, "application/json");
+        let tagged =
+            tag.into_iter().fold(request, |request, tag| request.header(header::IF_MATCH, tag));
+        tagged.body(body).expect("the paths of the API are valid")
+    };
+    let shown = client.send(request(Method::GET, None, Body::empty())).await?;
+    let shown = of_known_user(succeed(shown).await)?;
+    let tag = shown.headers().get(header::ETAG).cloned();
+    let before: UserInfo = control::read_json(shown).await?;
+    let body = Body::from(serde_json::to_vec(flags)?);
+    let changed = client.send(request(Method::PATCH, tag.as_ref(), body)).await?;
+    of_known_user(succeed(changed).await)?;
+    let is_same = |wanted: Option<bool>, was| wanted.is_none_or(|wanted| wanted == was);
+    Ok(!is_same(flags.email_verified, before.email_verified)
+        || !is_same(flags.disabled, before.disabled))
+}
+
+async fn require_new_password(
+    settings: Settings,
+    user: &str,
     output: &Output,
 ) -> anyhow::Result<()> {
-    let (changed, text) = match (run(settings, command).await?, unchanged) {
-        (Reply::Done, _) => (true, done),
-        (Reply::Unchanged, Some(unchanged)) => (false, unchanged),
-        _ => return Err(unexpected_reply()),
-    };
-    if output.json {
-        return print_json(&Changed { changed });
+    // The server mails the link.
+    let client = AdminClient::open_to_make_secrets(settings).await?;
+    let path = path_below(user, "require-new-password");
+    let required = client.order(Method::POST, &path, &()).await;
+    let required: NewPasswordRequired = of_known_user(required)?;
+    match (output.json, required.mailed) {
+        (true, _) => print_json(&required)?,
+        (false, true) => {
+            print_line!("password removed: the mail with a link to set a new one is in the outbox");
+        }
+        (false, false) => print_line!(
+            "password removed: `doorward user reset-code` prints a code to set a new one with"
+        ),
     }
-    print_line!("{text}");
     Ok(())
 }
 
-/// Whether a command changed anything, as JSON.
-#[derive(Serialize)]
-struct Changed {
-    changed: bool,
-}
-
-/// How many sessions were ended, as JSON.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Ended {
-    sessions_ended: usize,
-}
-
-/// A reset code as JSON.
-#[derive(Serialize)]
-struct NewCode<'a> {
-    code: &'a str,
+/// Prints whether an order changed anything.
+fn print_changed(changed: bool, text: &str, output: &Output) -> anyhow::Result<()> {
+    match output.json {
+        true => print_json(&Changed { changed }),
+        false => {
+            print_line!("{text}");
+            Ok(())
+        }
+    }
 }
 
 impl Sessions {
     async fn run(self, settings: Settings) -> anyhow::Result<()> {
         let Self { user, end, output } = self;
-        let runner = CommandRunner::open(settings).await?;
-        if !end.is_empty() {
-            for session in &end {
-                let command = Command::EndSession(UserRef(user.clone()), session.clone());
-                match reject_failure(runner.run(&command).await?)? {
-                    Reply::Done if output.json => {}
-                    Reply::Done => print_line!("{session}  ended"),
-                    _ => return Err(unexpected_reply()),
-                }
+        let (client, path) = (AdminClient::open(settings).await?, path_below(&user, "sessions"));
+        let SessionList { sessions } = of_known_user(client.get(&path).await)?;
+        for session in &end {
+            let ended = client.order(Method::DELETE, &within(&path, session), &()).await;
+            let () = or_not_found(
+                ended,
+                "the user has no such session: `doorward user sessions USER` shows all sessions",
+            )?;
+            if !output.json {
+                print_line!("{session}  ended");
             }
-            return match output.json {
-                true => print_json(&Ended { sessions_ended: end.len() }),
-                false => Ok(()),
-            };
         }
-        let command = Command::ShowUser(UserRef(user));
-        let Reply::User(UserInfo { sessions, .. }) = reject_failure(runner.run(&command).await?)?
-        else {
-            return Err(unexpected_reply());
-        };
-        let sessions = sessions.unwrap_or_default();
-        if output.json {
-            return print_json(&sessions);
+        match (end.is_empty(), output.json) {
+            (false, true) => return print_json(&Ended { sessions_ended: end.len() }),
+            (false, false) => return Ok(()),
+            (true, true) => return print_json(&sessions),
+            (true, false) => {}
         }
         for session in &sessions {
             print_line!("{}  {}", session.id, in_words(session));
@@ -372,13 +445,19 @@ impl List {
         let mut left = limit.unwrap_or(usize::MAX);
         let mut json = serde_json::Serializer::pretty(JsonOutput);
         let mut array = if output.json { Some(json.serialize_seq(None)?) } else { None };
-        let runner = CommandRunner::open(settings).await?;
-        loop {
-            let (text, role) = (text.clone(), role.clone());
-            let command = Command::ListUsers { after, limit: left, text, role, disabled };
-            let Reply::Users { users, next } = reject_failure(runner.run(&command).await?)? else {
-                return Err(unexpected_reply());
-            };
+        let client = AdminClient::open(settings).await?;
+        while left > 0 {
+            let limit = left.min(MAX_PAGE).to_string();
+            let mut query = form_urlencoded::Serializer::new(format!("{USERS}?"));
+            query.append_pair("limit", &limit);
+            let filters = [("after", &after), ("text", &text), ("role", &role)];
+            for (name, value) in filters {
+                query.extend_pairs(value.iter().map(|value| (name, value)));
+            }
+            if disabled {
+                query.append_pair("disabled", "true");
+            }
+            let Users { users, next } = client.get(&query.finish()).await?;
             left = left.saturating_sub(users.len());
             match &mut array {
                 Some(array) => {
@@ -387,7 +466,7 @@ impl List {
                 None => print(&users, &output)?,
             }
             after = next;
-            if after.is_none() || left == 0 {
+            if after.is_none() {
                 break;
             }
         }
@@ -430,7 +509,8 @@ fn print(users: &[UserInfo], output: &Output) -> anyhow::Result<()> {
 fn print_details(user: &UserInfo) {
     let UserInfo { id, name, email, email_verified, roles, has_password, disabled, .. } = user;
     let roles = if roles.is_empty() { "none".into() } else { roles.join(" ") };
-    let sessions = user.sessions.as_deref().unwrap_or_default();
+    let held = user.held.as_ref();
+    let sessions = held.map_or(&[][..], |held| &held.sessions);
     print_line!("id          {id}");
     print_line!("address     {email}");
     print_line!("verified    {}", if *email_verified { "yes" } else { "no" });
@@ -441,7 +521,7 @@ fn print_details(user: &UserInfo) {
     print_line!("registered  {}", user.created_at);
     print_line!("changed     {}", user.updated_at);
     print_line!("last login  {}", user.last_login_at.as_deref().unwrap_or("never"));
-    let factors = user.factors.as_deref().unwrap_or_default();
+    let factors = held.map_or(&[][..], |held| &held.factors);
     print_line!(
         "factors     {}",
         if factors.is_empty() { "none".into() } else { factors.len().to_string() }
@@ -449,11 +529,10 @@ fn print_details(user: &UserInfo) {
     for factor in factors {
         print_line!("  {}", factor_in_words(factor));
     }
-    if !factors.is_empty() {
-        print_line!("recovery codes  {}", user.recovery_codes.unwrap_or_default());
-        let devices = user.trusted_devices.as_deref().unwrap_or_default();
-        print_line!("trusted devices  {}", devices.len());
-        for device in devices {
+    if let Some(held) = held.filter(|held| !held.factors.is_empty()) {
+        print_line!("recovery codes  {}", held.recovery_codes);
+        print_line!("trusted devices  {}", held.trusted_devices.len());
+        for device in &held.trusted_devices {
             print_line!("  {}", device_in_words(device));
         }
     }

@@ -1,17 +1,17 @@
 //! `doorward why`: explains a refusal by its id, and lists what was refused to a user.
 
 use chrono::DateTime;
+use serde::Serialize;
 
 use super::{
-    Output, block_on, print_explanation, print_headers, print_json, run, unexpected_reply,
+    Output, block_on, millis, no_such_user, or_not_found, print_explanation, print_headers,
+    print_json, within,
 };
 use crate::{
     Settings,
     access::refusals::Refusal,
-    control::{
-        BudgetState, Command, NetworkBudgetState, RecentRefusal, RecentRefusals, RefusedAction,
-        Reply, ThrottleState, UserRef,
-    },
+    control::{self, AdminClient},
+    http::api::admin::refusals::{self as api, BudgetState, NetworkBudgetState, ThrottleState},
 };
 
 #[derive(clap::Args)]
@@ -34,18 +34,104 @@ pub(super) struct Why {
 
 impl Why {
     pub(super) fn run(self, settings: Settings) -> anyhow::Result<()> {
-        let command = match (self.id, self.user) {
-            (Some(id), _) => Command::ShowRefusal(id),
-            (None, user) => Command::ListRefusals(UserRef(user.unwrap_or_default())),
-        };
-        match block_on(run(settings, command))? {
-            Reply::Refusal(refusal) if self.output.json => print_json(&refusal)?,
-            Reply::Refusals(refusals) if self.output.json => print_json(&refusals)?,
-            Reply::Refusal(refusal) => print(&refusal),
-            Reply::Refusals(refusals) => print_recent(&refusals),
-            _ => return Err(unexpected_reply()),
+        let open = || AdminClient::open_server(settings, control::Error::NothingInMemory);
+        if let Some(id) = self.id {
+            let path = within("/api/admin/refusals", &id);
+            let shown = block_on(async { Ok(open().await?.get::<api::Refusal>(&path).await) })?;
+            let unknown =
+                "there is no such refusal: the server keeps only the latest ones, until it stops";
+            let refusal = refusal(or_not_found(shown, unknown)?);
+            if self.output.json {
+                return print_json(&refusal);
+            }
+            print(&refusal);
+            return Ok(());
         }
+        let user = self.user.unwrap_or_default();
+        let path = format!("{}/refusals", within("/api/admin/users", &user));
+        let listed = block_on(async { Ok(open().await?.get::<api::RecentRefusals>(&path).await) })?;
+        let recent = match listed {
+            Err(error) if error.is_not_found() => return Err(no_such_user()),
+            listed => RecentRefusals::from(listed?),
+        };
+        if self.output.json {
+            return print_json(&recent);
+        }
+        print_recent(&recent);
         Ok(())
+    }
+}
+
+/// What was refused to a user recently, as JSON.
+#[derive(Serialize)]
+struct RecentRefusals {
+    user: Option<String>,
+    disabled: bool,
+    throttle: ThrottleState,
+    /// Newest first.
+    refused: Vec<RecentRefusal>,
+}
+
+#[derive(Serialize)]
+struct RecentRefusal {
+    /// In milliseconds since 1970.
+    time: i64,
+    action: RefusedAction,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+enum RefusedAction {
+    Login { reason: String, network: String },
+    Guard { guard: String, decision: String, only_reported: bool },
+}
+
+impl From<api::RecentRefusals> for RecentRefusals {
+    fn from(recent: api::RecentRefusals) -> Self {
+        let api::RecentRefusals { user, disabled, throttle, refused } = recent;
+        let refused = refused.into_iter().map(|api::RecentRefusal { refused_at, action }| {
+            let action = match action {
+                api::RefusedAction::Login { reason, network } => {
+                    RefusedAction::Login { reason, network }
+                }
+                api::RefusedAction::Guard { guard, decision, only_reported } => {
+                    RefusedAction::Guard { guard, decision, only_reported }
+                }
+            };
+            RecentRefusal { time: millis(&refused_at), action }
+        });
+        Self { user, disabled, throttle, refused: refused.collect() }
+    }
+}
+
+fn refusal(refusal: api::Refusal) -> Refusal {
+    let api::Refusal {
+        id,
+        refused_at,
+        guard,
+        version,
+        only_reported,
+        token,
+        user,
+        key,
+        condition,
+        explanation,
+        missing,
+        headers,
+    } = refusal;
+    Refusal {
+        id,
+        time: millis(&refused_at),
+        guard,
+        version,
+        only_reported,
+        token,
+        user,
+        key,
+        condition,
+        explanation,
+        missing,
+        headers,
     }
 }
 

@@ -60,3 +60,61 @@ impl FromText for Scope {
         Self::by_name(&text).ok_or_else(|| unknown(&text))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use crate::{
+        access::{caller::Caller, guard::sample, scope::Scope},
+        config::{Settings, tests::load},
+        user::{Role, User},
+    };
+
+    fn with_role(role: &str) -> Caller {
+        let caller = Caller::sample();
+        let roles = std::iter::once(Role::parse(role).unwrap()).collect();
+        let user = User { roles, ..(*caller.user).clone() };
+        Caller::new(Arc::new(user), caller.session)
+    }
+
+    fn scopes_of(settings: &Settings, role: &str) -> Vec<Scope> {
+        let scopes = settings.admin_roles.scopes_of(&with_role(role), &sample::request());
+        Scope::ALL.iter().copied().filter(|scope| scopes.contains(*scope)).collect()
+    }
+
+    #[test]
+    fn a_declared_role_has_its_scopes_and_admin_has_all_of_them() {
+        let file = "[admin.support]\nscopes = [\"users:read\", \"users:write\"]\n\
+            [admin.never]\nscopes = [\"users:read\"]\nallow = 'request.path == \"/nowhere\"'\n";
+        let settings = load(&[], &[], file).unwrap();
+        assert_eq!(scopes_of(&settings, "support"), [Scope::UsersRead, Scope::UsersWrite]);
+        assert_eq!(scopes_of(&settings, "never"), []);
+        assert_eq!(scopes_of(&settings, "other"), []);
+        assert_eq!(scopes_of(&settings, "admin"), Scope::ALL);
+        let narrowed = load(&[], &[], "[admin.admin]\nscopes = [\"mail:read\"]\n").unwrap();
+        assert_eq!(scopes_of(&narrowed, "admin"), [Scope::MailRead]);
+        assert_eq!(scopes_of(&Settings::default(), "admin"), Scope::ALL);
+    }
+
+    #[test]
+    fn a_mistake_is_refused_with_its_place() {
+        for (file, expected) in [
+            ("[admin.support]\nscopes = [\"users:raed\"]\n", "doorward.toml:2:11: "),
+            (
+                "[admin.support]\nscopes = [\"users:raed\"]\n",
+                "users:raed is not a scope: choose from users:read, ",
+            ),
+            ("[admin.support]\n", "missing field `scopes`"),
+            ("[admin.support]\nscopes = []\nscope = []\n", "doorward.toml:3:1: "),
+            ("[admin.\"two words\"]\nscopes = []\n", "doorward.toml:1:8: admin.two words: "),
+            (
+                "[admin.support]\nscopes = []\nallow = 'user.nme == \"x\"'\n",
+                "doorward.toml:3:10: admin.support.allow: ",
+            ),
+        ] {
+            let error = load(&[], &[], file).unwrap_err();
+            assert!(error.contains(expected), "{file}: {error}");
+        }
+    }
+}

@@ -1,6 +1,7 @@
 //! Settings: one file per section states each name, default and bound once. Nothing else reads the environment.
 
 mod admin;
+mod audit;
 mod branding;
 mod builder;
 mod clients;
@@ -45,6 +46,7 @@ use std::{
 use ipnet::IpNet;
 
 pub(crate) use self::{
+    audit::AuditSettings,
     branding::BrandingSettings,
     database::{absolute, folder_of},
     guard_check::{GuardFindings, guard_findings},
@@ -167,6 +169,7 @@ pub struct Settings {
     pub(crate) passkey_domain: Option<String>,
     /// Origins whose pages may use the passkeys, besides that of [`Self::public_url`].
     pub(crate) passkey_origins: Vec<AppOrigin>,
+    pub(crate) audit: AuditSettings,
     pub(crate) log: LogFilter,
     pub(crate) log_format: LogFormat,
     /// The first invalid value that a method received.
@@ -219,6 +222,7 @@ impl Default for Settings {
             factor_kinds: sign_in::all_kinds(),
             passkey_domain: None,
             passkey_origins: Vec::new(),
+            audit: AuditSettings::default(),
             log: LogFilter::default(),
             log_format: LogFormat::Auto,
             refused: None,
@@ -276,6 +280,7 @@ impl Settings {
                     .into(),
             ));
         }
+        audit::check(self)?;
         mail::check(self)?;
         sign_in::check(self)?;
         tls::check(self)?;

@@ -1,7 +1,7 @@
 //! The table of all settings.
 
 use super::{
-    SettingsError, branding, clients, cors, database, designated,
+    SettingsError, audit, branding, clients, cors, database, designated,
     key::{Key, did_you_mean},
     limits, log, mail, metrics, password, proxies, registration, server, session, sign_in,
     throttle, tls, token,
@@ -9,7 +9,7 @@ use super::{
 use crate::spelling;
 
 /// All settings by section, in the order of the help text.
-static SECTIONS: [&[Key]; 18] = [
+static SECTIONS: [&[Key]; 19] = [
     server::KEYS,
     tls::KEYS,
     database::KEYS,
@@ -26,6 +26,7 @@ static SECTIONS: [&[Key]; 18] = [
     registration::KEYS,
     mail::KEYS,
     sign_in::KEYS,
+    audit::KEYS,
     log::KEYS,
     metrics::KEYS,
 ];

@@ -1,7 +1,7 @@
 //! The client of the admin API: it asks the running server or, if none runs, the same router in this process.
 
 use std::{
-    io,
+    io::{self, Read},
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -16,10 +16,10 @@ use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
-use tokio::net::UnixStream;
+use tokio::{net::UnixStream, runtime::Handle};
 use zeroize::Zeroizing;
 
-use super::{operator, runner::Error};
+use super::{Error, operator};
 use crate::{
     Doorward, OpenError, Settings,
     data_folder::{self, DataFolder},
@@ -76,9 +76,7 @@ impl AdminClient {
                     read_settings: Arc::new(move || Ok(settings.clone())),
                 },
             })),
-            (Err(OpenError::Data(data_folder::Error::InUse { .. })), Some(folder)) => {
-                Place::Server(folder)
-            }
+            (Err(error), Some(folder)) if error.is_in_use() => Place::Server(folder),
             (Err(OpenError::Data(data_folder::Error::Io { path, error })), _)
                 if error.kind() == io::ErrorKind::PermissionDenied =>
             {
@@ -87,6 +85,23 @@ impl AdminClient {
             (Err(error), _) => return Err(error.into()),
         };
         Ok(Self { place })
+    }
+
+    /// Finds the running server, for what nothing else can do. `otherwise` is the error if none runs.
+    ///
+    /// # Errors
+    /// If no server can be found, or the database cannot be opened to find out.
+    pub async fn open_server(settings: Settings, otherwise: Error) -> Result<Self, Error> {
+        if settings.folder().is_none() {
+            return Err(Error::NoFolder);
+        }
+        let client = Self::open(settings).await?;
+        if client.is_server() { Ok(client) } else { Err(otherwise) }
+    }
+
+    /// The server that runs on this data folder.
+    pub fn running_on(folder: &Path) -> Self {
+        Self { place: Place::Server(folder.to_owned()) }
     }
 
     /// Whether a server runs and answers.
@@ -129,14 +144,17 @@ impl AdminClient {
             Body::from(Bytes::from_owner(sent))
         };
         let request = request.body(body).expect("the paths of the API are valid");
-        let answer = succeed(self.send(request).await?).await?;
-        let body = bytes_of(answer).await?;
-        // Nothing is `null` in JSON.
-        let body: &[u8] = if body.is_empty() { b"null" } else { &body };
-        serde_json::from_slice(body).map_err(|error| {
-            io::Error::other(format!("{error}: does the running server have another version?"))
-                .into()
-        })
+        let answer = succeed(self.send(request).await?).await.map_err(|error| match error {
+            Error::Refused { status: status @ StatusCode::INTERNAL_SERVER_ERROR, reason }
+                if self.is_server() =>
+            {
+                let advice = "check whether the command took effect, and repeat it if not";
+                let reason = format!("the running server has failed: {reason}: {advice}");
+                Error::Refused { status, reason }
+            }
+            error => error,
+        })?;
+        read_json(answer).await
     }
 
     /// Sends a request as the operator. The body of the answer is a stream.
@@ -179,7 +197,7 @@ pub async fn succeed(answer: Answer) -> Result<Answer, Error> {
         return Ok(answer);
     }
     let status = answer.status();
-    Err(Error::Refused { status, reason: reason(status, &bytes_of(answer).await?) })
+    Err(Error::Refused { status, reason: reason(status, &read_all(answer).await?) })
 }
 
 /// Why the API refuses: its message, or what is wrong with each field.
@@ -195,8 +213,78 @@ fn reason(status: StatusCode, body: &[u8]) -> String {
     }
 }
 
-async fn bytes_of(answer: Answer) -> Result<Bytes, Error> {
+/// The body of an answer for code that is not asynchronous. Read it in a thread of [`tokio::task::spawn_blocking`].
+pub struct BodyReader {
+    runtime: Handle,
+    body: Body,
+    /// What has arrived and was not read.
+    arrived: Bytes,
+}
+
+impl BodyReader {
+    /// Needs a tokio runtime, which receives the body.
+    pub fn new(answer: Answer) -> Self {
+        Self { runtime: Handle::current(), body: answer.into_body(), arrived: Bytes::new() }
+    }
+}
+
+impl Read for BodyReader {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while self.arrived.is_empty() {
+            let Some(frame) = self.runtime.block_on(self.body.frame()) else { return Ok(0) };
+            self.arrived = frame.map_err(io::Error::other)?.into_data().unwrap_or_default();
+        }
+        let read = self.arrived.split_to(buffer.len().min(self.arrived.len()));
+        buffer[..read.len()].copy_from_slice(&read);
+        Ok(read.len())
+    }
+}
+
+/// The JSON of an answer. Nothing is `null`.
+///
+/// # Errors
+/// If the answer is cut or has another form.
+pub async fn read_json<T: DeserializeOwned>(answer: Answer) -> Result<T, Error> {
+    let body = read_all(answer).await?;
+    let body: &[u8] = if body.is_empty() { b"null" } else { &body };
+    serde_json::from_slice(body).map_err(|error| {
+        io::Error::other(format!("{error}: does the running server have another version?")).into()
+    })
+}
+
+/// The body of an answer.
+///
+/// # Errors
+/// If the answer is cut.
+pub async fn read_all(answer: Answer) -> Result<Bytes, Error> {
     let collected = answer.into_body().collect().await;
     let cut = |error| io::Error::other(format!("the server stopped before it answered: {error}"));
     Ok(collected.map_err(cut)?.to_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{config::DatabaseUrl, http::api::admin::guards::Guards};
+
+    #[tokio::test]
+    async fn a_client_keeps_the_database_open_from_request_to_request() {
+        let folder = tempfile::tempdir().unwrap();
+        let database = DatabaseUrl::Sqlite(folder.path().join("doorward.db"));
+        let settings = Settings { database, ..Settings::default() };
+        drop(Doorward::open(settings.clone()).await.unwrap());
+        let client = AdminClient::open(settings.clone()).await.unwrap();
+        for _ in 0..2 {
+            let Guards { guards } = client.get("/api/admin/guards").await.unwrap();
+            assert!(guards.is_empty() && !client.is_server(), "{guards:?}");
+            let second = Doorward::open(settings.clone()).await.err();
+            assert!(second.is_some_and(|error| error.is_in_use()));
+        }
+        drop(client);
+        for otherwise in [Error::NotRunning, Error::NothingInMemory] {
+            let expected = otherwise.to_string();
+            let opened = AdminClient::open_server(settings.clone(), otherwise).await;
+            assert_eq!(opened.err().unwrap().to_string(), expected);
+        }
+    }
 }

@@ -46,13 +46,11 @@ impl Doorward {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "cli"))]
 mod tests {
     use super::*;
     use crate::{
-        Settings,
-        config::DatabaseUrl,
-        control::{Command, Reply, run},
+        Settings, config::DatabaseUrl, control::AdminClient, http::api::admin::guards::Guards,
         supervisor::planted,
     };
 
@@ -64,8 +62,9 @@ mod tests {
         let doorward = Doorward::open(settings.clone()).await.unwrap();
         planted::panic_in("commands");
         let serving = tokio::spawn(doorward.serve_commands());
-        let reply = run(settings, &Command::ListGuards).await.unwrap();
-        assert!(matches!(&reply, Reply::Guards(guards) if guards.is_empty()), "{reply:?}");
+        let client = AdminClient::open(settings).await.unwrap();
+        let Guards { guards } = client.get("/api/admin/guards").await.unwrap();
+        assert!(guards.is_empty() && client.is_server(), "{guards:?}");
         assert!(!planted::is_pending() && !serving.is_finished());
     }
 }

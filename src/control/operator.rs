@@ -38,8 +38,8 @@ impl Operator {
         Administrator::operator(Some(name.into()))
     }
 
-    /// The span of a command. Every line that is written in it names the operator, whatever level the settings log.
-    pub(super) fn span(&self, command: &str) -> Span {
+    /// The span of a command or a request. Every line that is written in it names the operator, whatever level the settings log.
+    pub(super) fn span(&self, command: Option<&str>) -> Span {
         let Self { uid, name, pid } = self;
         error_span!("command", command, operator = name, uid, pid)
     }

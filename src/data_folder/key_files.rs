@@ -27,6 +27,7 @@ const RETIRED: &str = "retired-";
 const PEM: &str = ".pem";
 const COOKIE_SECRET: &str = "cookie-secret";
 const FACTOR_SECRET: &str = "factor-secret";
+const AUDIT_SECRET: &str = "audit-secret";
 
 #[async_trait]
 impl KeyStore for DataFolder {
@@ -112,6 +113,7 @@ impl KeyStore for DataFolder {
         let damaged = || match name {
             SecretName::Cookies => Error::CookieSecretUnusable(path),
             SecretName::Factors => Error::FactorSecretUnusable(path),
+            SecretName::Audit => Error::AuditSecretUnusable(path),
         };
         secret.map(Some).ok_or_else(|| damaged().into())
     }
@@ -168,6 +170,7 @@ impl DataFolder {
         self.path.join(match name {
             SecretName::Cookies => COOKIE_SECRET,
             SecretName::Factors => FACTOR_SECRET,
+            SecretName::Audit => AUDIT_SECRET,
         })
     }
 
@@ -228,7 +231,7 @@ impl DataFolder {
 
 /// Whether a file of this name holds a key or a shared secret.
 pub(super) fn is_key_file(name: &str) -> bool {
-    [SIGNING, NEXT, COOKIE_SECRET, FACTOR_SECRET].contains(&name)
+    [SIGNING, NEXT, COOKIE_SECRET, FACTOR_SECRET, AUDIT_SECRET].contains(&name)
         || RetiredFile::from_path(PathBuf::from(name)).is_some()
 }
 
@@ -321,6 +324,7 @@ mod tests {
         for (name, file, lost) in [
             (SecretName::Cookies, COOKIE_SECRET, "everybody then signs in again"),
             (SecretName::Factors, FACTOR_SECRET, "authenticator app then needs a reset link"),
+            (SecretName::Audit, AUDIT_SECRET, "audit trail then has another public key"),
         ] {
             let parent = tempfile::tempdir().unwrap();
             let folder = DataFolder::open(parent.path()).unwrap();

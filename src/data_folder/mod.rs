@@ -4,6 +4,7 @@ mod key_files;
 mod last_backup;
 mod replacement;
 mod reserve;
+mod spool;
 
 use std::{
     ffi::OsStr,
@@ -14,7 +15,7 @@ use std::{
     sync::Arc,
 };
 
-pub use self::reserve::Reserve;
+pub use self::{reserve::Reserve, spool::Spool};
 use crate::{private_file, token::UnusableKey};
 
 /// The name of a file until it is written completely.
@@ -53,6 +54,13 @@ pub enum Error {
         .0.display()
     )]
     FactorSecretUnusable(PathBuf),
+    /// The file with the secret of the audit trail is damaged.
+    #[error(
+        "{}: not a secret of 32 bytes: restore the file from your backup, or delete it: the audit trail then has another public \
+         key, and events of before count as written by somebody else",
+        .0.display()
+    )]
+    AuditSecretUnusable(PathBuf),
     /// The file system refused an operation.
     #[error("{}: {error}{}", .path.display(), advice(.error))]
     Io { path: PathBuf, error: io::Error },

@@ -62,6 +62,8 @@ pub(crate) fn dev_settings(
         // They are about the public URL, which is another one.
         passkey_domain: _,
         passkey_origins: _,
+        // Checkpoints and witnesses are those of the real service.
+        audit: _,
         log,
         log_format,
         refused,
@@ -112,6 +114,7 @@ pub(crate) fn dev_settings(
         factor_kinds,
         passkey_domain: None,
         passkey_origins: Vec::new(),
+        audit: defaults.audit,
         log,
         log_format,
         refused,

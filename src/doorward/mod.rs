@@ -8,7 +8,9 @@ mod open;
 mod outbox;
 mod request_counts;
 mod sizes;
+mod trail;
 mod upkeep;
+mod witness;
 
 use std::{
     net::SocketAddr,
@@ -27,7 +29,7 @@ pub(crate) use self::{
     request_counts::Answered,
 };
 pub use self::{counts::Counts, open::OpenError};
-use self::{outbox::MailDelivery, sizes::LastSizes};
+use self::{outbox::MailDelivery, sizes::LastSizes, trail::Trail};
 use crate::{
     access::{
         api_key::{ApiKeys, KeyError, KeyHolder},
@@ -40,7 +42,7 @@ use crate::{
     config::{MailCodeSignIn, RegistrationConflict, Settings},
     credential::{passkey::RelyingParty, password::Hasher},
     data_folder::DataFolder,
-    event::Events,
+    event::{Actor, Event, EventKind, Events},
     network::{Probes, ProxyWarnings},
     session::Session,
     store::Store,
@@ -83,6 +85,7 @@ struct Inner {
     refusals: Refusals,
     counts: Counts,
     last_sizes: LastSizes,
+    trail: Trail,
     /// The logo of the pages, as a `data:` URI.
     logo: Option<String>,
     clock: Clock,
@@ -180,7 +183,16 @@ impl Doorward {
     }
 
     pub(crate) fn record_refusal(&self, refused: Refused) -> DecisionId {
-        self.inner.refusals.record(refused)
+        let sampled = refused.event_of_caller();
+        let id = self.inner.refusals.record(refused);
+        if let Some((user, guard, only_reported)) = sampled {
+            let decision = id.to_string();
+            let kind = EventKind::GuardRefused { guard, decision, only_reported };
+            let event = Event::by_service(self.now(), kind);
+            let (actor, subject) = (Actor::User(user), Some(user));
+            self.events().publish(&Event { actor, subject, ..event });
+        }
+        id
     }
 
     /// The latest refusals by guards and policies.

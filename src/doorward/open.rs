@@ -8,9 +8,11 @@ use super::{
     Counts, Doorward, Inner,
     outbox::{self, MailDelivery},
     sizes::LastSizes,
+    trail::Trail,
 };
 use crate::{
     access::{api_key::ApiKeys, caller::Callers, policy::Designated, refusals::Refusals},
+    audit::AuditKey,
     clock::Clock,
     config::{DatabaseUrl, Settings, SettingsError, folder_of},
     credential::password::{Hasher, HasherError},
@@ -75,6 +77,13 @@ pub enum OpenError {
     /// Passwords cannot be hashed.
     #[error(transparent)]
     Hasher(#[from] HasherError),
+}
+
+impl OpenError {
+    /// Whether another process uses the data folder.
+    pub(crate) fn is_in_use(&self) -> bool {
+        matches!(self, Self::Data(data_folder::Error::InUse { .. }))
+    }
 }
 
 /// What to do on opening when the signing key or the secret of second factors is missing.
@@ -216,6 +225,10 @@ impl Doorward {
             return Err(OpenError::FactorSecretMissing(settings.database));
         }
         let factor_secret = opened_for.secret(&*key_store, SecretName::Factors).await?;
+        // A command that writes leaves events, which must be marked as those of the server are.
+        let audit_secret = shared_secret(&*key_store, SecretName::Audit).await;
+        let audit_secret = audit_secret.map_err(signing_keys::Error::from)?;
+        store.use_audit_key(Arc::new(AuditKey::new(&audit_secret)));
         let keys = SigningKeys::open(key_store, tokens_exist, terms, lifetime, now).await?;
         if opened_for == OpenedFor::Serve {
             settings.guards.log_warnings();
@@ -291,6 +304,7 @@ impl Doorward {
             refusals: Refusals::default(),
             counts,
             last_sizes: LastSizes::default(),
+            trail: Trail::default(),
             logo: serving.logo,
             settings,
             store,

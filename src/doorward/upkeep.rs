@@ -17,14 +17,15 @@ use crate::{
 
 impl Doorward {
     /// Runs the background tasks for as long as the future is polled: removes what has expired, rotates keys, saves
-    /// failed logins, sends mail and refills the disk reserve. A task that panics starts again. Spawn it once per process.
+    /// failed logins, sends mail, keeps the audit trail and refills the disk reserve. A task that panics starts again. Spawn it once per process.
     pub async fn run_upkeep(&self) {
         tokio::join!(
             supervise("removal of what has expired", || self.clean_up_regularly()),
             supervise("signing keys", || self.maintain_keys()),
             supervise("failed logins", || self.share_failures()),
             supervise("imported hashes", || self.maintain_foreign_hashes()),
-            supervise("mail", || self.deliver_mail())
+            supervise("mail", || self.deliver_mail()),
+            supervise("audit trail", || self.keep_trail())
         );
     }
 
@@ -171,7 +172,7 @@ impl Doorward {
         while self.store().delete_endings(expired, BATCH).await? == BATCH {}
         let recovered = self.throttle().obsolete_before(self.instant(), self.now());
         while self.store().delete_failures(recovered, BATCH).await? == BATCH {}
-        Ok(())
+        self.prune_trail().await
     }
 
     /// Refills the reserve on the disk of the embedded database.
@@ -195,6 +196,7 @@ mod tests {
             "failed logins",
             "imported hashes",
             "mail",
+            "audit trail",
         ];
         for part in parts {
             let folder = tempfile::tempdir().unwrap();

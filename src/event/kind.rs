@@ -72,6 +72,8 @@ pub enum EventKind {
     MailWithheld,
 
     PasswordChanged,
+    /// An administrator has removed the password of a user, who has to set a new one. All their sessions have ended.
+    PasswordRemoved,
     /// A user has a new password, which they have set with a link or code.
     PasswordReset,
     /// A link or code to set a password with was wrong.
@@ -193,6 +195,45 @@ pub enum EventKind {
         /// How many passwords were removed.
         passwords: Option<usize>,
     },
+
+    /// The service has started.
+    ServiceStarted {
+        version: &'static str,
+        /// The settings that differ from the default, without secrets.
+        settings: Vec<(&'static str, String)>,
+        /// The declared guards, each with the version of its declaration.
+        guards: Vec<(String, String)>,
+    },
+    ServiceStopped,
+    /// A guard has refused somebody who is signed in. Only some of these are recorded.
+    GuardRefused {
+        /// The name of the guard or policy.
+        guard: String,
+        /// The id by which `doorward why` explains it.
+        decision: String,
+        /// Whether the guard only reports, so that the person was admitted.
+        only_reported: bool,
+    },
+    /// A mail was not taken by any server.
+    MailGivenUp {
+        /// Its id.
+        mail: String,
+        failure: String,
+    },
+    /// Events of the audit trail have reached the end of their retention.
+    TrailPruned {
+        /// The number of the first event that is kept.
+        before: u64,
+    },
+    /// More was refused than is recorded.
+    EventsLeftOut(Vec<LeftOut>),
+}
+
+/// How many events of a kind were not recorded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftOut {
+    pub kind: &'static str,
+    pub count: u64,
 }
 
 /// Why somebody was not registered.
@@ -206,4 +247,82 @@ pub enum RegistrationRefusal {
     /// The invitation is wrong, has expired or was used.
     WrongInvitation,
     AddressTaken,
+}
+
+/// Declares the names of kinds. A kind that is missing does not compile.
+macro_rules! names {
+    ($($kind:pat => $name:literal,)+) => {
+        impl EventKind {
+            /// The names of all kinds.
+            pub const NAMES: &[&str] = &[$($name),+];
+
+            /// Its name in the audit trail.
+            pub fn name(&self) -> &'static str {
+                use EventKind::*;
+                match self {
+                    $($kind => $name),+
+                }
+            }
+        }
+    };
+}
+
+names! {
+    Registered { .. } => "registered",
+    RegistrationRefused(_) => "registration_refused",
+    UserAdded => "user_added",
+    UsersImported { .. } => "users_imported",
+    ImportedHashDropped => "imported_hash_dropped",
+    UserChanged { .. } => "user_changed",
+    UserDisabled => "user_disabled",
+    UserEnabled => "user_enabled",
+    UserDeleted => "user_deleted",
+    UnverifiedUserDeleted => "unverified_user_deleted",
+    RoleGranted(_) => "role_granted",
+    RoleRevoked(_) => "role_revoked",
+    VerificationRequested => "verification_requested",
+    EmailChangeRequested => "email_change_requested",
+    EmailChangeCancelled => "email_change_cancelled",
+    EmailVerified { .. } => "email_verified",
+    EmailVerificationSet { .. } => "email_verification_set",
+    EmailRestored => "email_restored",
+    MailRequested { .. } => "mail_requested",
+    MailWithheld => "mail_withheld",
+    PasswordChanged => "password_changed",
+    PasswordReset => "password_reset",
+    ResetFailed => "reset_failed",
+    ResetCodeCreated => "reset_code_created",
+    UnknownSecret => "unknown_secret",
+    SignedIn { .. } => "signed_in",
+    SignInFailed { .. } => "sign_in_failed",
+    SignedInToApp { .. } => "signed_in_to_app",
+    SignedOut { .. } => "signed_out",
+    SessionEnded { .. } => "session_ended",
+    SessionEndedByClient { .. } => "session_ended_by_client",
+    SessionsEnded { .. } => "sessions_ended",
+    TokenReused { .. } => "token_reused",
+    SteppedUp { .. } => "stepped_up",
+    FactorAdded { .. } => "factor_added",
+    FactorRemoved { .. } => "factor_removed",
+    PasskeyRenamed => "passkey_renamed",
+    RecoveryCodesReplaced => "recovery_codes_replaced",
+    TrustedDeviceRemoved => "trusted_device_removed",
+    FactorResetCreated => "factor_reset_created",
+    FactorsReset => "factors_reset",
+    AccountUnlocked => "account_unlocked",
+    Invited { .. } => "invited",
+    InvitationRevoked { .. } => "invitation_revoked",
+    EverythingRevoked { .. } => "everything_revoked",
+    ServiceStarted { .. } => "service_started",
+    ServiceStopped => "service_stopped",
+    SigningKeyRotated { .. } => "signing_key_rotated",
+    SigningKeyRevoked { .. } => "signing_key_revoked",
+    GuardsReloaded { .. } => "guards_reloaded",
+    MailRetried { .. } => "mail_retried",
+    KeyCreated { .. } => "key_created",
+    KeyRevoked { .. } => "key_revoked",
+    GuardRefused { .. } => "guard_refused",
+    MailGivenUp { .. } => "mail_given_up",
+    TrailPruned { .. } => "trail_pruned",
+    EventsLeftOut(_) => "events_left_out",
 }

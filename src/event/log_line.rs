@@ -12,7 +12,7 @@ use crate::{
 /// Writes the line of an event. Lines that anybody can cause are limited: above the limit they are only counted.
 pub(super) fn write(event: &Event) {
     // The id of the request is in the span that the line is written in.
-    let Event { at: _, actor, subject, kind, client, request_id: _ } = event;
+    let Event { id: _, at: _, actor, subject, kind, client, request_id: _ } = event;
     let user = subject.map(display);
     let network = client.as_ref().map(|client| display(Network::at(client.address)));
     let administrator = event.administrator();
@@ -85,6 +85,7 @@ pub(super) fn write(event: &Event) {
             info!(user, actor, "password set by {whom}")
         }
         EventKind::PasswordChanged => info!(user, network, "password changed"),
+        EventKind::PasswordRemoved => info!(user, actor, "password removed by {whom}"),
         EventKind::PasswordReset => info!(user, network, "password reset"),
         EventKind::ResetFailed => {
             if FloodLine::FailedReset.is_written("") {
@@ -184,6 +185,14 @@ pub(super) fn write(event: &Event) {
             sessions,
             passwords, actor, "all keys and secrets replaced, and all sessions ended, by {whom}"
         ),
+
+        // Whoever causes them writes the line.
+        EventKind::ServiceStarted { .. }
+        | EventKind::ServiceStopped
+        | EventKind::GuardRefused { .. }
+        | EventKind::MailGivenUp { .. }
+        | EventKind::TrailPruned { .. }
+        | EventKind::EventsLeftOut(_) => {}
     }
 }
 
@@ -192,7 +201,7 @@ fn title(actor: &Actor) -> &'static str {
     match actor {
         Actor::User(_) => "an administrator",
         Actor::Key(_) => "the holder of an API key",
-        Actor::Operator(_) | Actor::Unknown => "the operator",
+        Actor::Operator(_) | Actor::Unknown | Actor::Service => "the operator",
     }
 }
 
@@ -201,7 +210,7 @@ fn id_of(actor: &Actor) -> Option<String> {
     match actor {
         Actor::User(id) => Some(id.to_string()),
         Actor::Key(id) => Some(id.to_string()),
-        Actor::Operator(_) | Actor::Unknown => None,
+        Actor::Operator(_) | Actor::Unknown | Actor::Service => None,
     }
 }
 

@@ -1,18 +1,21 @@
 //! What happened: who did what to whom, and where the request came from. The log line and the counters of an event are made
-//! here and nowhere else.
+//! here and nowhere else. Its record in the audit trail is made in `audit/`.
 
 mod administrator;
 mod counts;
 mod failed_logins;
+mod id;
 mod kind;
 mod log_line;
 mod publication;
+mod unrecorded;
 
 pub use self::{
     administrator::Administrator,
     counts::EventCounts,
     failed_logins::{FailedLogins, LoginRefusal},
-    kind::{EventKind, RegistrationRefusal},
+    id::EventId,
+    kind::{EventKind, LeftOut, RegistrationRefusal},
     publication::Events,
 };
 use std::sync::Arc;
@@ -24,8 +27,9 @@ use crate::{
     user::{ApiKeyId, UserId},
 };
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Event {
+    pub id: EventId,
     pub at: Timestamp,
     pub actor: Actor,
     /// The user whom it concerns.
@@ -34,6 +38,22 @@ pub struct Event {
     /// The client that asked for it. The operator's commands have none.
     pub client: Option<ClientInfo>,
     pub request_id: Option<RequestId>,
+}
+
+/// Events are equal if they say the same. Each has an id of its own.
+impl PartialEq for Event {
+    fn eq(&self, other: &Self) -> bool {
+        let Self { id: _, at, actor, subject, kind, client, request_id } = self;
+        (at, actor, subject, kind, client, request_id)
+            == (
+                &other.at,
+                &other.actor,
+                &other.subject,
+                &other.kind,
+                &other.client,
+                &other.request_id,
+            )
+    }
 }
 
 /// Who did something.
@@ -46,6 +66,8 @@ pub enum Actor {
     Operator(Option<Arc<str>>),
     /// Somebody who has not shown who they are.
     Unknown,
+    /// Doorward itself.
+    Service,
 }
 
 impl Event {
@@ -62,14 +84,20 @@ impl Event {
         kind: EventKind,
     ) -> Self {
         let Administrator { actor, client, request_id } = by.clone();
-        Self { at, actor, subject, kind, client, request_id }
+        Self { id: EventId::at(at), at, actor, subject, kind, client, request_id }
+    }
+
+    /// What Doorward does by itself.
+    pub fn by_service(at: Timestamp, kind: EventKind) -> Self {
+        let (id, actor) = (EventId::at(at), Actor::Service);
+        Self { id, at, actor, subject: None, kind, client: None, request_id: None }
     }
 
     /// Who has ordered it, unless people have done it with their own account.
     pub fn administrator(&self) -> Option<&Actor> {
         match &self.actor {
             Actor::User(id) if self.subject != Some(*id) => Some(&self.actor),
-            Actor::User(_) | Actor::Unknown => None,
+            Actor::User(_) | Actor::Unknown | Actor::Service => None,
             Actor::Key(_) | Actor::Operator(_) => Some(&self.actor),
         }
     }
@@ -82,6 +110,7 @@ impl Event {
         kind: EventKind,
     ) -> Self {
         let (client, request_id) = (Some(requester.client.clone()), requester.request_id);
-        Self { at, actor: Actor::Unknown, subject, kind, client, request_id }
+        let id = EventId::at(at);
+        Self { id, at, actor: Actor::Unknown, subject, kind, client, request_id }
     }
 }

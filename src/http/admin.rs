@@ -24,6 +24,7 @@ use crate::{
     credential::api_key::KEY_PREFIX,
     event::Administrator,
     network::Requester,
+    request_id::RequestId,
 };
 
 /// The operator on this machine. Only the socket in the data folder and commands without a server put it into a request, so no
@@ -70,7 +71,7 @@ needs!(
 );
 
 /// Somebody who may do what the scope `S` says. Only the extractor constructs it.
-pub(super) struct Admin<S>(Administrator, PhantomData<S>);
+pub(super) struct Admin<S>(Administrator, Scopes, PhantomData<S>);
 
 /// As [`Admin`], for what cannot be undone or gives access away: a person must have signed in within the last 10 minutes.
 pub(super) struct FreshAdmin<S>(Administrator, Scopes, PhantomData<S>);
@@ -80,6 +81,13 @@ pub(super) struct OperatorOnly(Operator);
 
 macro_rules! is_administrator {
     ($guard:ident) => {
+        impl<S> $guard<S> {
+            /// Everything that they may do.
+            pub(super) fn scopes(&self) -> Scopes {
+                self.1
+            }
+        }
+
         impl<S> Deref for $guard<S> {
             type Target = Administrator;
 
@@ -99,13 +107,6 @@ macro_rules! is_administrator {
 is_administrator!(Admin);
 is_administrator!(FreshAdmin);
 
-impl<S> FreshAdmin<S> {
-    /// Everything that they may do.
-    pub(super) fn scopes(&self) -> Scopes {
-        self.1
-    }
-}
-
 impl Deref for OperatorOnly {
     type Target = Operator;
 
@@ -119,7 +120,7 @@ impl<S: Needs> FromRequestParts<Doorward> for Admin<S> {
 
     async fn from_request_parts(parts: &mut Parts, doorward: &Doorward) -> Result<Self, Error> {
         let identified = identify_administrator(parts, doorward, S::SCOPE).await?;
-        Ok(Self(identified.administrator, PhantomData))
+        Ok(Self(identified.administrator, identified.scopes, PhantomData))
     }
 }
 
@@ -143,12 +144,15 @@ impl FromRequestParts<Doorward> for OperatorOnly {
 
     async fn from_request_parts(parts: &mut Parts, _: &Doorward) -> Result<Self, Error> {
         // The route does not exist for anybody else.
-        operator(parts).cloned().map(Self).ok_or(Error::NotFound)
+        operator(parts).map(Self).ok_or(Error::NotFound)
     }
 }
 
-fn operator(parts: &Parts) -> Option<&Operator> {
-    parts.extensions.get::<Operator>()
+/// The operator, if the request is theirs, with the id of the request.
+fn operator(parts: &Parts) -> Option<Operator> {
+    let mut operator = parts.extensions.get::<Operator>()?.clone();
+    operator.administrator.request_id = parts.extensions.get::<RequestId>().copied();
+    Some(operator)
 }
 
 /// Somebody who may do something.
@@ -170,7 +174,7 @@ async fn identify_administrator(
     scope: Scope,
 ) -> Result<Identified, Error> {
     if let Some(operator) = operator(parts) {
-        let administrator = operator.administrator.clone();
+        let administrator = operator.administrator;
         return Ok(Identified { administrator, scopes: Scopes::all(), person: None });
     }
     let requester = requester(parts, doorward);

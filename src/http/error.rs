@@ -414,10 +414,25 @@ impl IntoResponse for Error {
             Self::NotDone(_, reason) => reason.clone().into(),
             _ => Cow::Borrowed(self.message()),
         };
+        if let Self::Internal(cause) | Self::Unavailable(cause) = &self {
+            response.extensions_mut().insert(Cause(cause.clone()));
+        }
         let factor = self.factor();
         let body = Body { message: &message, error: self.detail(), factor };
         *response.body_mut() = body.to_json().into();
         response
+    }
+}
+
+/// The cause of an internal failure, beside an answer that does not tell it.
+#[derive(Clone)]
+struct Cause(String);
+
+/// Tells the operator on the machine the cause of an internal failure, which is in the log, too.
+pub(super) fn tell_cause(response: &mut Response) {
+    if let Some(Cause(cause)) = response.extensions_mut().remove() {
+        let body = Body { message: &cause, error: None, factor: None };
+        *response.body_mut() = body.to_json().into();
     }
 }
 

@@ -39,6 +39,15 @@ const MAX_FIELDS: usize = 100;
 pub(super) struct FaultRecorded;
 
 impl Form {
+    /// The fields of a query.
+    pub(super) fn of_query(query: &str) -> Result<Self, Error> {
+        let invalid = |fault| Error::Invalid(vec![("query".into(), fault)]);
+        if has_too_many(query.split('&')) {
+            return Err(invalid(Fault::TOO_MANY_FIELDS));
+        }
+        parse_page_form(query.as_bytes()).ok_or_else(|| invalid(Fault::INVALID_QUERY))
+    }
+
     /// A field that must be present.
     pub(super) fn required<T>(
         &mut self,
@@ -89,7 +98,6 @@ impl Form {
     }
 
     /// A field that is `true`, `false` or absent.
-    #[cfg(feature = "cli")]
     pub(super) fn optional_flag(
         &mut self,
         field: &'static str,

@@ -23,12 +23,14 @@ mod operations;
 mod other_sites;
 mod pages;
 pub mod paths;
+mod query;
 mod request_log;
 #[cfg(test)]
 mod required_factor_tests;
 pub mod routes;
 #[cfg(feature = "cli")]
 pub mod server;
+mod spooled;
 mod trace_context;
 mod webauthn;
 

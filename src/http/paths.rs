@@ -12,6 +12,8 @@ pub const DECLARED_GUARD: &str = "/api/auth/{guard}";
 pub const DESIGNATED_GUARD: &str = "/api/auth/{segment}";
 /// The parameter in [`DESIGNATED_GUARD`], which stands for the setting `designated.segment`.
 pub const SEGMENT: &str = "{segment}";
+/// The path of the export of all users, which takes as long as there are users.
+pub const ADMIN_EXPORT: &str = "/api/admin/export";
 /// The path of the key set with which tokens are verified.
 pub const KEY_SET: &str = "/.well-known/jwks.json";
 /// The metadata (RFC 8414).

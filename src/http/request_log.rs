@@ -25,14 +25,15 @@ use super::{
     admin::Operator,
     answer::{CROSS_ORIGIN_RESOURCE_POLICY, NOSNIFF, REQUEST_ID, SAME_ORIGIN},
     client_ip::{counted_address, peer},
-    error::{DECISION_ID, Error},
+    error::{DECISION_ID, Error, tell_cause},
+    paths::ADMIN_EXPORT,
     trace_context::TraceContext,
 };
 use crate::{Doorward, access::guard::is_host_header, log::LineLimit, request_id::RequestId};
 
 /// Longer than a legitimate wait for a hash or the database.
 const HANDLER_TIMEOUT: Duration = Duration::from_secs(15);
-/// What the operator orders may be about every user.
+/// What the operator orders may be about every user, and so is an export.
 const OPERATOR_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 
 /// The middleware of every route that is neither polled nor a guard.
@@ -70,9 +71,10 @@ async fn log_in_span(
     let span = tracing::info_span!("request", %id);
     let mut hosts = request.headers().get_all(HOST).iter();
     let is_malformed = hosts.any(|host| !is_host_header(host.as_bytes()));
-    let limit = match request.extensions().get::<Operator>() {
-        Some(_) => OPERATOR_TIMEOUT,
-        None => HANDLER_TIMEOUT,
+    let is_operator = request.extensions().get::<Operator>().is_some();
+    let limit = match is_operator || route == ADMIN_EXPORT {
+        true => OPERATOR_TIMEOUT,
+        false => HANDLER_TIMEOUT,
     };
     let answer = async {
         match is_malformed {
@@ -85,6 +87,9 @@ async fn log_in_span(
     let (answer, started) = (pin!(answer), Instant::now());
     let request = Logged { id, method, route, trace: || trace, client: || client, started, limit };
     let mut response = run(request, answer, is_routine).await;
+    if is_operator {
+        tell_cause(&mut response);
+    }
     count(doorward, method, route, &response, started);
     response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, NOSNIFF);
     response.headers_mut().insert(CROSS_ORIGIN_RESOURCE_POLICY, SAME_ORIGIN);

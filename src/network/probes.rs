@@ -14,6 +14,7 @@ pub const PROBE_HEADER: &str = "x-doorward-probe";
 
 /// How a request arrived.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Arrival {
     /// The other end of the connection: the client, or the last proxy.
     pub peer: Option<SocketAddr>,

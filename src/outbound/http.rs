@@ -1,11 +1,11 @@
-//! A small HTTP/1 client for commands: one GET per connection, a time limit for the whole exchange, a limited body, no
+//! A small HTTP/1 client: one request per connection, a time limit for the whole exchange, a limited body, no
 //! redirects.
 
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use http_body_util::{BodyExt, Empty, Limited};
-use hyper::{HeaderMap, Request, Uri, client::conn::http1, header};
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::{HeaderMap, Method, Request, Uri, client::conn::http1, header};
 use hyper_util::rt::TokioIo;
 use rustls::{CertificateError, ClientConfig, pki_types::CertificateDer};
 use tokio::{
@@ -73,14 +73,34 @@ pub enum Error {
 ///
 /// # Errors
 /// If there is no answer within `limit`.
+#[cfg(any(test, feature = "cli"))]
 pub async fn get(
     url: &str,
     headers: &[(&str, &str)],
     limit: Duration,
 ) -> Result<HttpResponse, Error> {
+    ask(url, Method::GET, headers, Bytes::new(), limit).await
+}
+
+/// Sends something to a URL, as [`get`].
+///
+/// # Errors
+/// If there is no answer within `limit`.
+pub async fn post(url: &str, body: Bytes, limit: Duration) -> Result<HttpResponse, Error> {
+    let headers = [("content-type", "text/plain; charset=utf-8")];
+    ask(url, Method::POST, &headers, body, limit).await
+}
+
+async fn ask(
+    url: &str,
+    method: Method,
+    headers: &[(&str, &str)],
+    body: Bytes,
+    limit: Duration,
+) -> Result<HttpResponse, Error> {
     let asking = async {
         let url_parts = RequestUrl::parse(url)?;
-        let request = url_parts.request(headers)?;
+        let request = url_parts.request(method, headers, body)?;
         let config = match (url_parts.is_tls, tls::system_issuers()) {
             (false, _) => None,
             (true, issuers) if issuers.is_empty() => return Err(Error::NoIssuers),
@@ -100,6 +120,7 @@ pub async fn get(
 ///
 /// # Errors
 /// If there is no answer within `limit`.
+#[cfg(feature = "cli")]
 pub async fn get_from_own_server(
     scheme: &str,
     address: SocketAddr,
@@ -108,7 +129,7 @@ pub async fn get_from_own_server(
 ) -> Result<HttpResponse, Error> {
     let asking = async {
         let url_parts = RequestUrl::parse(&format!("{scheme}://{address}{path}"))?;
-        let request = url_parts.request(&[])?;
+        let request = url_parts.request(Method::GET, &[], Bytes::new())?;
         let config = if url_parts.is_tls { Some(tls::unverified()?) } else { None };
         let connected = TcpStream::connect(address).await;
         let stream = connected.map_err(|error| ConnectError::Connect { address, error })?;
@@ -140,16 +161,23 @@ impl RequestUrl {
         Ok(Self { uri, host, port, is_tls })
     }
 
-    fn request(&self, headers: &[(&str, &str)]) -> Result<Request<Empty<Bytes>>, Error> {
+    fn request(
+        &self,
+        method: Method,
+        headers: &[(&str, &str)],
+        body: Bytes,
+    ) -> Result<Request<Full<Bytes>>, Error> {
         let path = self.uri.path_and_query().map_or("/", |path| path.as_str());
         let authority = self.uri.authority().map_or("", |authority| authority.as_str());
-        let mut request = Request::get(path)
+        let mut request = Request::builder()
+            .method(method)
+            .uri(path)
             .header(header::HOST, authority)
             .header(header::USER_AGENT, concat!("doorward/", env!("CARGO_PKG_VERSION")));
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        request.body(Empty::new()).map_err(|_| Error::Url(self.uri.to_string()))
+        request.body(Full::new(body)).map_err(|_| Error::Url(self.uri.to_string()))
     }
 }
 
@@ -158,7 +186,7 @@ async fn exchange(
     address: SocketAddr,
     host: &str,
     config: Option<ClientConfig>,
-    request: Request<Empty<Bytes>>,
+    request: Request<Full<Bytes>>,
     limit: Duration,
 ) -> Result<HttpResponse, Error> {
     let local = stream.local_addr().map_err(|error| ConnectError::Connect { address, error })?;
@@ -186,7 +214,7 @@ async fn send(
     address: SocketAddr,
     local: SocketAddr,
     certificates: Vec<CertificateDer<'static>>,
-    request: Request<Empty<Bytes>>,
+    request: Request<Full<Bytes>>,
 ) -> Result<HttpResponse, Error> {
     let failed = |error| Error::Http { address, error };
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(failed)?;

@@ -1,7 +1,6 @@
-//! Connections to other servers: mail servers, PostgreSQL, and what `doorward doctor` and `doorward health` ask. Certificates are
+//! Connections to other servers: mail servers, PostgreSQL, and the witness of the audit trail, and what `doorward doctor` and `doorward health` ask. Certificates are
 //! verified, and the time of each step and the size of an answer are limited.
 
-#[cfg(feature = "cli")]
 pub mod http;
 pub mod tls;
 

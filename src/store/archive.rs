@@ -204,7 +204,7 @@ impl RecordCounts {
 
 /// The contents of a database at one moment.
 pub struct Snapshot {
-    reader: Box<dyn SnapshotReader>,
+    pub(super) reader: Box<dyn SnapshotReader>,
     pub database: DatabaseKind,
     /// The keys, if the database holds them.
     pub keys: Option<KeySnapshot>,

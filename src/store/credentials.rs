@@ -21,6 +21,8 @@ statements! {
     SET_PASSWORD =
         "UPDATE users SET password_hash = $2, updated_at = $3, password_version = password_version + 1 \
          WHERE id = $1";
+    REMOVE_PASSWORD =
+        "UPDATE users SET password_hash = NULL, updated_at = $2, password_version = password_version + 1 WHERE id = $1";
 }
 
 /// The condition under which a new password replaces the old one.
@@ -73,6 +75,29 @@ impl Store {
                     .with(SET_PASSWORD, values)
                     .with(DELETE_IMPORTED_HASH, [id.into()]);
                 end_sessions(&mut batch, id, keep, change_id, now);
+                add_effects(&mut batch, &effects);
+                batch.returning(true)
+            })
+        })
+        .await
+    }
+
+    /// Removes the password of a user, ends all their sessions, and queues the mail. The version of the password is the next one.
+    /// Returns false if there is no such user, or their password has changed since it had this version.
+    pub async fn remove_password(
+        &self,
+        id: UserId,
+        version: PasswordVersion,
+        now: Timestamp,
+        effects: &Effects,
+    ) -> Result<bool, Error> {
+        let effects = effects.clone();
+        self.revoke_from_user(id, false, move |change_id, record| {
+            (record.user.password_version == version).then(|| {
+                let mut batch = StatementBatch::default()
+                    .with(REMOVE_PASSWORD, [id.into(), now.into()])
+                    .with(DELETE_IMPORTED_HASH, [id.into()]);
+                end_sessions(&mut batch, id, None, change_id, now);
                 add_effects(&mut batch, &effects);
                 batch.returning(true)
             })

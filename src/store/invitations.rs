@@ -35,6 +35,9 @@ statements! {
     INVITATION_BY_DIGEST = concat!(
         "SELECT ", invitation_columns!(), " FROM invitations WHERE digest = $1 AND expires_at > $2"
     );
+    INVITATION_BY_ID = concat!(
+        "SELECT ", invitation_columns!(), " FROM invitations WHERE id = $1 AND expires_at > $2"
+    );
     INVITATION_BY_EMAIL = concat!(
         "SELECT ", invitation_columns!(), " FROM invitations WHERE email_key = $1 AND expires_at > $2"
     );
@@ -83,6 +86,15 @@ impl Store {
     ) -> Result<Option<Invitation>, Error> {
         let values = [digest.as_bytes().to_vec().into(), now.into()];
         Ok(self.read_invitations(INVITATION_BY_DIGEST, values).await?.pop())
+    }
+
+    /// The unexpired invitation with this id.
+    pub async fn invitation_by_id(
+        &self,
+        id: InvitationId,
+        now: Timestamp,
+    ) -> Result<Option<Invitation>, Error> {
+        Ok(self.read_invitations(INVITATION_BY_ID, [id.into(), now.into()]).await?.pop())
     }
 
     /// The unexpired invitation to this address.

@@ -3,6 +3,7 @@
 
 mod api_keys;
 pub mod archive;
+mod audit;
 mod changes;
 mod columns;
 mod counts;
@@ -53,6 +54,7 @@ pub(crate) use self::postgres::{
 };
 pub use self::{
     api_keys::MAX_PERSONAL_KEYS,
+    audit::{AuditFilter, EventOrder, StoredEvent, StoredTree},
     changes::{Changes, Connectivity, Stamp},
     counts::{Sizes, StoreCounts},
     credentials::PasswordCondition,
@@ -67,6 +69,7 @@ pub use self::{
     postgres_options::PostgresOptions,
     report::DatabaseReport,
     sessions::{ReusedToken, SessionStart, SignIn, SignInWritten},
+    users::Conditional,
 };
 use self::{
     engine::Engine,
@@ -77,7 +80,13 @@ use self::{
 };
 #[cfg(feature = "internals")]
 pub use self::{one_time_secrets::MAX_CODES, outbox::KEEP_GIVEN_UP, sessions::MAX_SESSIONS};
-use crate::{data_folder::Reserve, event::Events, token::key_store::KeyStore, user::UserId};
+use crate::{
+    audit::AuditKey,
+    data_folder::Reserve,
+    event::Events,
+    token::{key_store::KeyStore, shared_secret::SharedSecret},
+    user::UserId,
+};
 
 /// A database.
 ///
@@ -88,6 +97,8 @@ pub struct Store {
     events: Events,
     /// Called after mail was queued.
     wake_mail: OnceLock<Box<dyn Fn() + Send + Sync>>,
+    /// What marks the events of the audit trail.
+    audit_key: OnceLock<Arc<AuditKey>>,
 }
 
 impl Store {
@@ -121,7 +132,12 @@ impl Store {
     }
 
     fn over(engine: Box<dyn Engine>) -> Self {
-        Self { engine, events: Events::default(), wake_mail: OnceLock::new() }
+        Self {
+            engine,
+            events: Events::default(),
+            wake_mail: OnceLock::new(),
+            audit_key: OnceLock::new(),
+        }
     }
 
     /// What is known of the events of this process. The store publishes those of each change after its commit.
@@ -132,6 +148,16 @@ impl Store {
     /// Has this called after mail was queued. Only the first call has an effect.
     pub(crate) fn on_mail(&self, wake: impl Fn() + Send + Sync + 'static) {
         let _ = self.wake_mail.set(Box::new(wake));
+    }
+
+    /// Marks the events of the audit trail with this key. Only the first call has an effect.
+    pub(crate) fn use_audit_key(&self, key: Arc<AuditKey>) {
+        let _ = self.audit_key.set(key);
+    }
+
+    /// What marks the events of the audit trail. A store that is used without a service has a key of its own.
+    pub(crate) fn audit_key(&self) -> &Arc<AuditKey> {
+        self.audit_key.get_or_init(|| Arc::new(AuditKey::new(&SharedSecret::random())))
     }
 
     /// Counts changes, so that a cached user can be validated without a query.
@@ -227,14 +253,32 @@ impl Store {
         revokes_access: bool,
         prepare: impl Fn(Uuid, Option<&UserRecord>) -> Write<T> + Send + Sync + 'static,
     ) -> Result<T, Error> {
-        let transaction = Transaction::new(scope, revokes_access, prepare);
-        let done = Done::of(self.engine.write(transaction).await?);
-        let Done { result, aftermath: Aftermath { events, has_mail } } = done;
-        events.iter().for_each(|event| self.events.publish(event));
+        let Done { result, aftermath } = self.commit(scope, revokes_access, prepare).await?;
+        let Aftermath { events, has_mail } = aftermath;
+        events.iter().for_each(|event| self.events.publish_recorded(event));
         if let Some(wake) = self.wake_mail.get().filter(|_| has_mail) {
             wake();
         }
         Ok(result)
+    }
+
+    /// Runs a write whose events have been published already.
+    async fn write_published<T: Send + 'static>(
+        &self,
+        prepare: impl Fn() -> Write<T> + Send + Sync + 'static,
+    ) -> Result<T, Error> {
+        Ok(self.commit(WriteScope::Uncached, false, move |_, _| prepare()).await?.result)
+    }
+
+    async fn commit<T: Send + 'static>(
+        &self,
+        scope: WriteScope,
+        revokes_access: bool,
+        prepare: impl Fn(Uuid, Option<&UserRecord>) -> Write<T> + Send + Sync + 'static,
+    ) -> Result<Done<T>, Error> {
+        let key = Arc::clone(self.audit_key());
+        let transaction = Transaction::new(scope, revokes_access, Some(key), prepare);
+        Ok(Done::of(self.engine.write(transaction).await?))
     }
 }
 

@@ -192,11 +192,18 @@ impl Store {
         id: MailId,
         failure: &str,
         now: Timestamp,
+        effects: &Effects,
     ) -> Result<(), Error> {
-        let failure = failure_to_store(failure);
+        let (failure, effects) = (failure_to_store(failure), effects.clone());
         self.write_uncached(move || {
+            let mut batch = StatementBatch::default();
             let values = [id.into(), now.into(), failure.as_str().into()];
-            Write::statement(GIVE_UP_MAIL, values, ())
+            let given_up = batch.add(GIVE_UP_MAIL, values);
+            add_effects(&mut batch, &effects);
+            batch.deciding(move |rows| match rows.of(given_up) {
+                0 => Verdict::RollBack(()),
+                _ => Verdict::Commit(()),
+            })
         })
         .await
     }

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// What a database says about itself. A part that it does not tell is `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct DatabaseReport {
     /// Its name and version.
     pub version: String,

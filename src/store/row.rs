@@ -7,6 +7,7 @@ use uuid::Uuid;
 use super::{Error, value::Value};
 use crate::{
     clock::Timestamp,
+    event::EventId,
     mail::MailId,
     session::{SessionId, TokenId},
     token::one_time::OneTimeId,
@@ -127,6 +128,7 @@ from_cells! {
     InvitationId => |cell| Uuid::from_cell(cell).map(InvitationId::from_uuid);
     FactorId => |cell| Uuid::from_cell(cell).map(FactorId::from_uuid);
     ApiKeyId => |cell| Uuid::from_cell(cell).map(ApiKeyId::from_uuid);
+    EventId => |cell| Uuid::from_cell(cell).map(EventId::from_uuid);
 }
 
 impl<'a, T: FromCell<'a>> FromCell<'a> for Option<T> {

@@ -44,6 +44,7 @@ mod tests {
     const ALL: &[(&str, &[(&str, &str)])] = &[
         ("api_keys", api_keys::STATEMENTS),
         ("archive", archive::STATEMENTS),
+        ("audit", audit::STATEMENTS),
         ("counts", counts::STATEMENTS),
         ("credentials", credentials::STATEMENTS),
         ("effects", effects::STATEMENTS),

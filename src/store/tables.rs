@@ -8,6 +8,7 @@ use super::engine::DatabaseKind;
 use super::{
     Error,
     api_keys::api_key_from_row,
+    audit::event_from_row,
     factors::{passkey_from_row, totp_from_row, trusted_device_from_row},
     invitations::invitation_from_row,
     one_time_secrets::one_time_from_row,
@@ -359,8 +360,58 @@ static API_KEYS: Table = Table {
     check: |row| api_key_from_row(row).map(drop),
 };
 
+/// The events of the audit trail.
+static AUDIT_EVENTS: Table = Table {
+    name: "audit_events",
+    since: 3,
+    key: "id",
+    columns: &[
+        id("id"),
+        number("number").nullable(),
+        text("kind"),
+        id("subject_id").nullable(),
+        id("actor_id").nullable(),
+        bytes("salt"),
+        text("record"),
+    ],
+    check: |row| event_from_row(row).map(drop),
+};
+
+/// The hashes of the tree over them.
+static AUDIT_TILES: Table = Table {
+    name: "audit_tiles",
+    since: 3,
+    key: "path",
+    columns: &[text("path"), bytes("hashes")],
+    check: |_| Ok(()),
+};
+
+/// The size and root of the tree, and of those that this installation witnesses.
+static AUDIT_TREE: Table = Table {
+    name: "audit_tree",
+    since: 3,
+    key: "log",
+    columns: &[
+        text("log"),
+        number("size"),
+        bytes("hash"),
+        number("kept_from"),
+        text("checkpoint").nullable(),
+    ],
+    check: |_| Ok(()),
+};
+
+/// How many events there were on each day.
+static AUDIT_DAYS: Table = Table {
+    name: "audit_days",
+    since: 3,
+    key: "day_and_kind",
+    columns: &[text("day_and_kind"), number("count")],
+    check: |_| Ok(()),
+};
+
 /// All of them, in the order of a backup.
-pub(super) static TABLES: [&Table; 13] = [
+pub(super) static TABLES: [&Table; 17] = [
     &USERS,
     &SESSIONS,
     &ENDED_TOKENS,
@@ -374,6 +425,10 @@ pub(super) static TABLES: [&Table; 13] = [
     &RECOVERY_CODES,
     &TRUSTED_DEVICES,
     &API_KEYS,
+    &AUDIT_EVENTS,
+    &AUDIT_TILES,
+    &AUDIT_TREE,
+    &AUDIT_DAYS,
 ];
 
 /// The tables that are not moved, and that a restore empties.

@@ -19,7 +19,7 @@ use crate::{
     clock::Timestamp,
     session::Session,
     throttle::KnownNetworks,
-    user::{Email, EmailKey, InvitationId, Name, Role, Roles, User, UserId},
+    user::{Email, EmailKey, InvitationId, Name, Role, Roles, User, UserId, UserVersion},
 };
 
 statements! {
@@ -36,10 +36,22 @@ statements! {
     HAS_USERS = "SELECT 1 FROM users LIMIT 1";
     SET_NAME_AND_EMAIL =
         "UPDATE users SET name = $2, email = $3, email_key = $4, email_verified = $5, updated_at = $6 WHERE id = $1";
+    EDIT_USER =
+        "UPDATE users SET name = $2, email = $3, email_key = $4, email_verified = $5, disabled = $6, updated_at = $7 WHERE id = $1";
     SET_EMAIL_VERIFIED = "UPDATE users SET email_verified = $2, updated_at = $3 WHERE id = $1";
     SET_ROLES = "UPDATE users SET roles = $2, updated_at = $3 WHERE id = $1";
     SET_DISABLED = "UPDATE users SET disabled = $2 WHERE id = $1";
     DELETE_USER = "DELETE FROM users WHERE id = $1";
+}
+
+/// What came of a change that only the record as it was read allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Conditional {
+    Done,
+    /// The record has another version.
+    Changed,
+    /// There is no such user.
+    Gone,
 }
 
 const BY_ID: Lookup = Lookup { one: USER_BY_ID, many: USERS_BY_ID };
@@ -220,16 +232,68 @@ impl Store {
         .await
     }
 
-    /// Deletes a user with all their sessions, second factors, API keys, one-time secrets, mail in the outbox, the invitations that they have made and the
-    /// one to their address. Returns false if there is no such user.
+    /// Replaces the name, the address, its mark and whether the user is disabled by those of `edited`, unless the record has another
+    /// version than `read`. The sessions of a user who becomes disabled end.
+    pub async fn edit_user(
+        &self,
+        read: &User,
+        edited: &User,
+        effects: &Effects,
+    ) -> Result<Conditional, Error> {
+        let (id, version, effects) = (read.id, read.version(), effects.clone());
+        // Guards admit verified addresses.
+        let revokes_access = edited.disabled || !edited.email_verified;
+        let edited = edited.clone();
+        let prepare = move |change_id, record: &UserRecord| {
+            if record.user.version() != version {
+                return Some(Write::nothing(Conditional::Changed));
+            }
+            let values = [
+                id.into(),
+                edited.name.as_str().into(),
+                edited.email.as_str().into(),
+                edited.email.key().as_str().into(),
+                edited.email_verified.into(),
+                edited.disabled.into(),
+                edited.updated_at.into(),
+            ];
+            let mut batch = StatementBatch::default().with(EDIT_USER, values);
+            if edited.disabled {
+                end_sessions(&mut batch, id, None, change_id, edited.updated_at);
+            }
+            add_effects(&mut batch, &effects);
+            Some(batch.returning(Conditional::Done))
+        };
+        match revokes_access {
+            true => self.revoke_from_user(id, Conditional::Gone, prepare).await,
+            false => self.write_user(id, Conditional::Gone, prepare).await,
+        }
+    }
+
+    /// As [`Self::delete_user_of_version`], whatever the version is. Returns false if there is no such user.
     pub async fn delete_user(
         &self,
         id: UserId,
         now: Timestamp,
         effects: &Effects,
     ) -> Result<bool, Error> {
+        Ok(self.delete_user_of_version(id, None, now, effects).await? == Conditional::Done)
+    }
+
+    /// Deletes a user with all their sessions, second factors, API keys, one-time secrets, mail in the outbox, the invitations that they have made and the
+    /// one to their address, unless their record has another version.
+    pub async fn delete_user_of_version(
+        &self,
+        id: UserId,
+        version: Option<UserVersion>,
+        now: Timestamp,
+        effects: &Effects,
+    ) -> Result<Conditional, Error> {
         let effects = effects.clone();
-        self.revoke_from_user(id, false, move |change_id, record| {
+        self.revoke_from_user(id, Conditional::Gone, move |change_id, record| {
+            if version.is_some_and(|version| record.user.version() != version) {
+                return Some(Write::nothing(Conditional::Changed));
+            }
             let mut batch = StatementBatch::default();
             add_effects(&mut batch, &effects);
             end_sessions(&mut batch, id, None, change_id, now);
@@ -246,7 +310,7 @@ impl Store {
                 .with(DELETE_IMPORTED_HASH, [id.into()])
                 .with(DELETE_API_KEYS_OF_USER, [id.into()])
                 .with(DELETE_USER, [id.into()]);
-            Some(batch.returning(true))
+            Some(batch.returning(Conditional::Done))
         })
         .await
     }

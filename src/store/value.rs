@@ -6,6 +6,7 @@ use uuid::Uuid;
 
 use crate::{
     clock::Timestamp,
+    event::EventId,
     mail::MailId,
     session::{SessionId, TokenId},
     token::{cookie::CodeId, one_time::OneTimeId},
@@ -48,6 +49,7 @@ values! {
     InvitationId => |id| Self::Id(Some(id.uuid()));
     FactorId => |id| Self::Id(Some(id.uuid()));
     ApiKeyId => |id| Self::Id(Some(id.uuid()));
+    EventId => |id| Self::Id(Some(id.uuid()));
     Option<UserId> => |id| Self::Id(id.map(UserId::uuid));
     &str => |text| Self::Text(Some(text.to_owned()));
     String => |text| Self::Text(Some(text));

@@ -1,12 +1,13 @@
 //! What a write consists of: its scope, its statements, and a result computed from the rows that they changed. It is decided in
 //! Rust, so it is the same for both databases.
 
-use std::any::Any;
+use std::{any::Any, sync::Arc};
 
 use uuid::Uuid;
 
-use super::{Changes, Error, user_record::UserRecord, value::Value};
+use super::{Changes, Error, audit::event_insertion, user_record::UserRecord, value::Value};
 use crate::{
+    audit::AuditKey,
     event::{Event, EventKind},
     token::one_time::OneTimeId,
     user::UserId,
@@ -67,13 +68,16 @@ pub(super) struct Transaction {
 }
 
 impl Transaction {
+    /// With a key, the events of the write are rows of the audit trail in the same transaction.
     pub(super) fn new<T: Send + 'static>(
         scope: WriteScope,
         revokes_access: bool,
+        key: Option<Arc<AuditKey>>,
         prepare: impl Fn(Uuid, Option<&UserRecord>) -> Write<T> + Send + Sync + 'static,
     ) -> Self {
-        let prepare =
-            Box::new(move |id, record: Option<&UserRecord>| prepare(id, record).untyped());
+        let prepare = Box::new(move |id, record: Option<&UserRecord>| {
+            prepare(id, record).untyped(key.as_ref())
+        });
         Self { scope, revokes_access, prepare }
     }
 }
@@ -82,10 +86,13 @@ impl Transaction {
 /// than once.
 pub(super) type Prepare = dyn Fn(Uuid, Option<&UserRecord>) -> Write<AnyResult> + Send + Sync;
 
+/// A statement with its values.
+pub(super) type Statement = (&'static str, Vec<Value>);
+
 /// Statements of one transaction. PostgreSQL gets them in one round trip.
 #[derive(Default)]
 pub(super) struct StatementBatch {
-    statements: Vec<(&'static str, Vec<Value>)>,
+    statements: Vec<Statement>,
     aftermath: Aftermath,
 }
 
@@ -159,6 +166,8 @@ impl StatementBatch {
 /// What happens to a transaction whose statements have run.
 pub(super) enum Verdict<T> {
     Commit(T),
+    /// These statements run before the commit. Their values depend on the row counts.
+    CommitAfter(Vec<Statement>, T),
     /// Nothing is written.
     RollBack(T),
     /// Nothing is written, and the write fails.
@@ -167,7 +176,7 @@ pub(super) enum Verdict<T> {
 
 /// The statements of a write and how its result is computed.
 pub(super) struct Write<T> {
-    pub(super) statements: Vec<(&'static str, Vec<Value>)>,
+    pub(super) statements: Vec<Statement>,
     pub(super) verdict: Decide<T>,
     aftermath: Aftermath,
     complete: Option<Complete<T>>,
@@ -213,18 +222,29 @@ impl<T: Send + 'static> Write<T> {
         Self { complete: Some(Box::new(complete)), ..self }
     }
 
-    /// The same write without its type, so that the code that runs writes is compiled once and not for each of them.
-    pub(super) fn untyped(self) -> Write<AnyResult> {
-        let Self { statements, verdict, mut aftermath, complete } = self;
+    /// The same write without its type, so that the code that runs writes is compiled once and not for each of them. Its events
+    /// become rows of the audit trail. Those that have figures of the result are inserted when the other statements have run.
+    pub(super) fn untyped(self, key: Option<&Arc<AuditKey>>) -> Write<AnyResult> {
+        let Self { mut statements, verdict, mut aftermath, complete } = self;
+        let key = key.cloned();
+        let rows_of = move |events: &[Event]| -> Vec<Statement> {
+            let Some(key) = &key else { return Vec::new() };
+            events.iter().map(|event| event_insertion(event, key)).collect()
+        };
+        if complete.is_none() {
+            statements.extend(rows_of(&aftermath.events));
+        }
         let verdict = Box::new(move |counts: &RowCounts| match verdict(counts) {
             Verdict::Commit(result) => {
-                if let Some(complete) = complete {
-                    aftermath
-                        .events
-                        .iter_mut()
-                        .for_each(|event| complete(&result, &mut event.kind));
-                }
-                Verdict::Commit(Box::new(Done { result, aftermath }) as AnyResult)
+                let Some(complete) = complete else {
+                    return Verdict::Commit(Box::new(Done { result, aftermath }) as AnyResult);
+                };
+                aftermath.events.iter_mut().for_each(|event| complete(&result, &mut event.kind));
+                let rows = rows_of(&aftermath.events);
+                Verdict::CommitAfter(rows, Box::new(Done { result, aftermath }) as AnyResult)
+            }
+            Verdict::CommitAfter(rows, result) => {
+                Verdict::CommitAfter(rows, Box::new(Done { result, aftermath }) as AnyResult)
             }
             Verdict::RollBack(result) => {
                 let aftermath = Aftermath::default();
@@ -239,7 +259,7 @@ impl<T: Send + 'static> Write<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{clock::Timestamp, event::Administrator};
+    use crate::{clock::Timestamp, event::Administrator, token::shared_secret::SharedSecret};
 
     #[test]
     fn a_row_count_belongs_to_its_statement_in_a_batch_of_any_size() {
@@ -271,12 +291,17 @@ mod tests {
                 *count = Some(*ended);
             }
         });
-        let Write { verdict, .. } = write.untyped();
-        let (Verdict::Commit(result) | Verdict::RollBack(result)) =
-            verdict(&RowCounts::new(vec![rows]))
-        else {
-            panic!("the write does not fail")
+        let key = Arc::new(AuditKey::new(&SharedSecret::random()));
+        let Write { statements, verdict, .. } = write.untyped(Some(&key));
+        assert_eq!(statements.len(), 1, "the event is not complete yet");
+        let (recorded, result) = match verdict(&RowCounts::new(vec![rows])) {
+            Verdict::CommitAfter(recorded, result) => (recorded.len(), result),
+            Verdict::RollBack(result) => (0, result),
+            Verdict::Commit(_) | Verdict::Fail(_) => {
+                panic!("an event is recorded, or nothing is written")
+            }
         };
+        assert_eq!(recorded as u64, rows.min(1));
         let Done { result, aftermath } = Done::<usize>::of(result);
         assert_eq!(result as u64, rows);
         aftermath.events.into_iter().map(|event| event.kind).collect()

@@ -12,6 +12,7 @@ use aws_lc_rs::{
 };
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
+use uuid::Uuid;
 use zeroize::Zeroizing;
 
 use super::shared_secret::SharedSecret;
@@ -172,6 +173,12 @@ impl OneTimeMint {
         let tag = self.tag(b"code", id, purpose);
         let number = first_bits(&tag) % 10_u128.pow(OneTimeCode::DIGITS);
         OneTimeCode(Zeroizing::new(format!("{number:08}")))
+    }
+
+    /// An id that nobody without the key can foresee, and that is the same for the same text.
+    pub(crate) fn derived_id(&self, text: &str) -> Uuid {
+        let tag = hmac::sign(&self.key.load(), &[b"id ", text.as_bytes()].concat());
+        uuid::Builder::from_random_bytes(first_bits(&tag).to_be_bytes()).into_uuid()
     }
 
     fn tag(&self, kind: &[u8], id: OneTimeId, purpose: Purpose) -> hmac::Tag {

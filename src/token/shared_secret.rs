@@ -11,10 +11,12 @@ pub enum SecretName {
     Cookies,
     /// It encrypts the secrets of authenticator apps. Without it, nobody can sign in with such an app.
     Factors,
+    /// The keys of the audit trail are derived from it.
+    Audit,
 }
 
 impl SecretName {
-    pub const ALL: [Self; 2] = [Self::Cookies, Self::Factors];
+    pub const ALL: [Self; 3] = [Self::Cookies, Self::Factors, Self::Audit];
 }
 
 /// A secret of 32 bytes. It outlives signing keys: a rotation signs nobody out.

@@ -6,6 +6,7 @@ mod factors;
 mod invitation;
 mod name;
 mod role;
+mod version;
 
 pub(crate) use self::name::is_control;
 pub use self::{
@@ -15,6 +16,7 @@ pub use self::{
     invitation::{Invitation, InvitationId},
     name::Name,
     role::{Role, Roles},
+    version::UserVersion,
 };
 use crate::{
     clock::Timestamp,
@@ -110,6 +112,11 @@ pub struct PasswordVersion(i64);
 impl PasswordVersion {
     pub(crate) fn from_store(stored: i64) -> Self {
         Self(stored)
+    }
+
+    /// The version after this one.
+    pub(crate) fn next(self) -> Self {
+        Self(self.0 + 1)
     }
 
     /// The number, for the store.

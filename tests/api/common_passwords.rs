@@ -1,7 +1,6 @@
 //! `password.refuse_common`, wherever a new password is set.
 
-use doorward::internals::control::{Command, Reply, Secret, UserRef};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::{TestServer, malformed};
 
@@ -24,10 +23,8 @@ async fn strict() -> TestServer {
 }
 
 async fn code(server: &TestServer) -> String {
-    match server.command(Command::CreateResetCode(UserRef(EMAIL.into()))).await {
-        Reply::ResetCode(code) => code.as_str().to_owned(),
-        other => panic!("{other:?}"),
-    }
+    let made = server.order("POST", EMAIL, "/reset-code", Value::Null).await;
+    made.json()["code"].as_str().unwrap().to_owned()
 }
 
 #[tokio::test]
@@ -112,17 +109,12 @@ async fn the_setting_applies_to_the_operator() {
     let server = strict().await;
     server.register("Ada Lovelace", EMAIL).await;
     for (password, fault) in REFUSED {
-        let set = Command::SetPassword(UserRef(EMAIL.into()), Secret::from(String::from(password)));
-        let add = Command::AddUser {
-            name: "Ada Lovelace".into(),
-            email: EMAIL.into(),
-            password: Some(Secret::from(String::from(password))),
-        };
-        for command in [set, add] {
-            match server.command(command).await {
-                Reply::Failed(cause) => assert_eq!(cause, format!("password: {fault}")),
-                other => panic!("{other:?}"),
-            }
+        let expected = malformed(&json!({"password": fault}).to_string());
+        let set = format!("/api/admin/users/{EMAIL}/password");
+        let user = json!({"name": "Ada Lovelace", "email": EMAIL, "password": password});
+        for (path, body) in [(&*set, json!({"password": password})), ("/api/admin/users", user)] {
+            let refused = server.operator("POST", path, body).await;
+            assert_eq!(refused.status_and_body(), (400, &*expected));
         }
     }
 }

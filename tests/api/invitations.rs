@@ -7,7 +7,6 @@ use doorward::{
     NewInvitation, Settings, UserId,
     internals::{
         Internals,
-        control::{Command, InvitationInfo, Invite, Reply, TicketInfo, UserRef},
         mail::Message,
         token::one_time::{OneTimeId, Purpose},
     },
@@ -17,6 +16,7 @@ use serde_json::{Value, json};
 use crate::support::{Answer, Member, NOT_FOUND, TestServer, UNAUTHORIZED, with_mail};
 
 const PATH: &str = "/api/invitations";
+const ADMIN_PATH: &str = "/api/admin/invitations";
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 fn for_staff(settings: Settings) -> Settings {
@@ -35,17 +35,26 @@ async fn server_with_mail() -> TestServer {
     TestServer::open_with(|settings| with_mail(for_staff(settings))).await
 }
 
-async fn invite(server: &TestServer, email: &str, roles: &[&str]) -> Reply {
-    let roles = roles.iter().map(|role| (*role).to_owned()).collect();
-    let invite = Invite { email: email.into(), roles, lifetime: None, print: false };
-    server.command(Command::Invite(invite)).await
+async fn invite(server: &TestServer, email: &str, roles: &[&str]) -> Answer {
+    let body = json!({"email": email, "roles": roles});
+    server.operator("POST", ADMIN_PATH, body).await
 }
 
-async fn ticket(server: &TestServer, email: &str, roles: &[&str]) -> (InvitationInfo, TicketInfo) {
-    match invite(server, email, roles).await {
-        Reply::Invited(invitation, Some(ticket)) => (invitation, ticket),
-        other => panic!("{other:?}"),
-    }
+/// An invitation that is not mailed, with its secret, link and code.
+async fn ticket(server: &TestServer, email: &str, roles: &[&str]) -> Value {
+    let made = invite(server, email, roles).await;
+    assert_eq!(made.status, StatusCode::CREATED, "{}", made.body);
+    let made = made.json();
+    assert!(made["secret"].is_string() && made["code"].is_string(), "{made}");
+    made
+}
+
+async fn revoke(server: &TestServer, invitation: &str) -> StatusCode {
+    server.operator("DELETE", &format!("{ADMIN_PATH}/{invitation}"), Value::Null).await.status
+}
+
+fn text<'a>(made: &'a Value, field: &str) -> &'a str {
+    made[field].as_str().unwrap()
 }
 
 async fn register(server: &TestServer, email: &str, invitation: &str) -> Answer {
@@ -60,8 +69,7 @@ async fn member(server: &TestServer, email: &str, roles: &[&str]) -> Member {
     let ticket = server.doorward.invite(invitation).await.unwrap().ticket.unwrap();
     let body = json!({"name": "Somebody", "email": email, "invitation": ticket.secret()});
     let member = server.register_with(body).await;
-    let verify = Command::SetEmailVerified(UserRef(email.into()), true);
-    assert!(matches!(server.command(verify).await, Reply::Done));
+    server.order("PATCH", email, "", json!({"emailVerified": true})).await;
     member
 }
 
@@ -86,12 +94,11 @@ async fn mailed(server: &TestServer, email: &str) -> Vec<Message> {
 #[tokio::test]
 async fn the_operator_invites_with_roles_and_each_invitation_admits_once() {
     let server = server().await;
-    let (invitation, ticket) = ticket(&server, "Ada@example.com", &["staff", "admin"]).await;
-    assert_eq!(invitation.roles, ["admin", "staff"]);
-    assert_eq!(invitation.expires_at, "2027-01-22T08:00:00.000Z");
-    assert!(!invitation.mailed && invitation.invited_by.is_none());
-    let secret = ticket.secret.as_str();
-    let link = ticket.link.as_ref().unwrap().as_str();
+    let made = ticket(&server, "Ada@example.com", &["staff", "admin"]).await;
+    assert_eq!(made["roles"], json!(["admin", "staff"]));
+    assert_eq!(made["expiresAt"], "2027-01-22T08:00:00.000Z");
+    assert_eq!((&made["mailed"], &made["invitedBy"]), (&json!(false), &Value::Null));
+    let (secret, link) = (text(&made, "secret"), text(&made, "link"));
     assert_eq!(link, format!("https://auth.example.com/sign-up?invitation={secret}"));
 
     let other = register(&server, "eve@example.com", secret).await;
@@ -114,24 +121,21 @@ async fn an_invitation_is_void_when_it_expires_is_revoked_or_is_replaced() {
         let answer = register(&server, email, secret).await;
         assert_eq!(answer.status, StatusCode::FORBIDDEN, "{}", answer.body);
     };
-    let (_, replaced) = ticket(&server, email, &[]).await;
-    let (revoked_info, revoked) = ticket(&server, "ADA@example.com", &[]).await;
-    refused(replaced.secret.as_str()).await;
-    let revoke = || Command::RevokeInvitation(revoked_info.id.clone());
-    assert!(matches!(server.command(revoke()).await, Reply::Done));
-    assert!(matches!(server.command(revoke()).await, Reply::NoSuchInvitation));
-    refused(revoked.secret.as_str()).await;
+    let replaced = ticket(&server, email, &[]).await;
+    let revoked = ticket(&server, "ADA@example.com", &[]).await;
+    refused(text(&replaced, "secret")).await;
+    assert_eq!(revoke(&server, text(&revoked, "id")).await, StatusCode::NO_CONTENT);
+    assert_eq!(revoke(&server, text(&revoked, "id")).await, StatusCode::NOT_FOUND);
+    refused(text(&revoked, "secret")).await;
 
-    let (_, expired) = ticket(&server, email, &[]).await;
+    let expired = ticket(&server, email, &[]).await;
     server.let_pass(7 * DAY);
-    refused(expired.secret.as_str()).await;
-    refused(expired.code.as_str()).await;
-    let by_address = Command::RevokeInvitation(email.into());
-    assert!(matches!(server.command(by_address).await, Reply::NoSuchInvitation));
+    refused(text(&expired, "secret")).await;
+    refused(text(&expired, "code")).await;
+    assert_eq!(revoke(&server, email).await, StatusCode::NOT_FOUND);
 
     ticket(&server, email, &[]).await;
-    let by_address = Command::RevokeInvitation("Ada@Example.com".into());
-    assert!(matches!(server.command(by_address).await, Reply::Done));
+    assert_eq!(revoke(&server, "Ada@Example.com").await, StatusCode::NO_CONTENT);
     for guessed in ["", "x", "00000000-0000-4000-8000-000000000000", &"A".repeat(43)] {
         refused(guessed).await;
     }
@@ -140,8 +144,8 @@ async fn an_invitation_is_void_when_it_expires_is_revoked_or_is_replaced() {
 #[tokio::test]
 async fn a_code_is_typed_with_the_address_and_ten_are_compared() {
     let server = server().await;
-    let (_, ticket) = ticket(&server, "ada@example.com", &["staff"]).await;
-    let code = ticket.code.as_str();
+    let ticket = ticket(&server, "ada@example.com", &["staff"]).await;
+    let code = text(&ticket, "code");
     assert_eq!(code.len(), "1234 5678".len());
     let wrong = if code == "0000 0000" { "1111 1111" } else { "0000 0000" };
     // An address with an invitation and one without get the same answers, until the budget of the network
@@ -160,15 +164,15 @@ async fn a_code_is_typed_with_the_address_and_ten_are_compared() {
     assert_eq!(answers[0][20].0, StatusCode::TOO_MANY_REQUESTS);
     let typed = register(&server, "ada@example.com", code).await;
     assert_eq!(typed.status, StatusCode::TOO_MANY_REQUESTS, "the right code is guessed too late");
-    let linked = register(&server, "ada@example.com", ticket.secret.as_str()).await;
+    let linked = register(&server, "ada@example.com", text(&ticket, "secret")).await;
     assert_eq!(linked.status, StatusCode::CREATED, "the link still works: {}", linked.body);
 }
 
 #[tokio::test]
 async fn a_typed_code_admits() {
     let server = server().await;
-    let (_, ticket) = ticket(&server, "ada@example.com", &["staff"]).await;
-    let code = ticket.code.as_str().replace(' ', "-");
+    let ticket = ticket(&server, "ada@example.com", &["staff"]).await;
+    let code = text(&ticket, "code").replace(' ', "-");
     let answer = register(&server, "ada@example.com", &code).await;
     assert_eq!(answer.status, StatusCode::CREATED, "{}", answer.body);
     let ada = server.doorward.user_by_email("ada@example.com").await.unwrap().unwrap();
@@ -178,12 +182,9 @@ async fn a_typed_code_admits() {
 #[tokio::test]
 async fn a_mailed_invitation_verifies_the_address_and_shows_its_secret_to_nobody_else() {
     let server = server_with_mail().await;
-    let Reply::Invited(invitation, None) = invite(&server, "ada@example.com", &["staff"]).await
-    else {
-        panic!("mailed");
-    };
-    assert!(invitation.mailed);
-    let one_time = OneTimeId::from_str(&invitation.id).unwrap();
+    let made = invite(&server, "ada@example.com", &["staff"]).await.json();
+    assert_eq!((&made["mailed"], made.get("secret"), made.get("code")), (&json!(true), None, None));
+    let one_time = OneTimeId::from_str(text(&made, "id")).unwrap();
     let expires_at = Some(server.now().millis() + 7 * 24 * 60 * 60 * 1000);
     let expected = Message::Invitation { one_time, invited_by: None, expires_at };
     assert_eq!(mailed(&server, "ada@example.com").await, [expected]);
@@ -194,24 +195,18 @@ async fn a_mailed_invitation_verifies_the_address_and_shows_its_secret_to_nobody
     assert!(ada.email_verified && ada.roles.contains("staff"));
     assert_eq!(mailed(&server, "ada@example.com").await.len(), 1, "nothing is left to verify");
 
-    let Reply::Invited(spelled, None) = invite(&server, "Carol@example.com", &[]).await else {
-        panic!("mailed");
-    };
-    let one_time = OneTimeId::from_str(&spelled.id).unwrap();
+    let spelled = invite(&server, "Carol@example.com", &[]).await.json();
+    let one_time = OneTimeId::from_str(text(&spelled, "id")).unwrap();
     let secret = server.doorward.one_time_secrets().secret(one_time, Purpose::Invitation);
     let answer = register(&server, "carol@example.com", secret.as_str()).await;
     assert_eq!(answer.status, StatusCode::CREATED, "{}", answer.body);
     let carol = server.doorward.user_by_email("carol@example.com").await.unwrap().unwrap();
     assert!(!carol.email_verified, "another spelling may be another mailbox");
 
-    let print = Invite {
-        email: "bob@example.com".into(),
-        roles: Vec::new(),
-        lifetime: Some(DAY),
-        print: true,
-    };
-    let printed = server.command(Command::Invite(print)).await;
-    assert!(matches!(&printed, Reply::Invited(_, Some(_))), "{printed:?}");
+    let print = json!({"email": "bob@example.com", "lifetime": 86_400, "mail": false});
+    let printed = server.operator("POST", ADMIN_PATH, print).await.json();
+    assert_eq!(printed["expiresAt"], "2027-01-16T08:00:00.000Z");
+    assert!(printed["secret"].is_string(), "{printed}");
     assert!(mailed(&server, "bob@example.com").await.is_empty());
 }
 
@@ -222,23 +217,23 @@ async fn the_operator_is_told_what_is_wrong_with_an_invitation() {
     let many: Vec<String> = (0..65).map(|number| format!("role{number}")).collect();
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
     for (email, roles, expected) in [
-        ("ada", &[][..], "email: Invalid email"),
-        ("ADA@example.com", &[], "a user has this e-mail address already"),
+        ("ada", &[][..], (400, json!([{"email": "Invalid email"}]))),
+        ("ADA@example.com", &[], (409, json!([{"email": "Already registered"}]))),
         (
             "bob@example.com",
             &["a b"],
-            "\"a b\" is not a role: use 1 to 64 letters, digits and _ - : . /",
+            (400, json!("\"a b\" is not a role: use 1 to 64 letters, digits and _ - : . /")),
         ),
         (
             "bob@example.com",
             &many,
-            "the user has 64 roles already, which is the most that a user can have",
+            (409, json!("the user has 64 roles already, which is the most that a user can have")),
         ),
     ] {
-        match invite(&server, email, roles).await {
-            Reply::Failed(cause) => assert_eq!(cause, expected),
-            other => panic!("{other:?}"),
-        }
+        let answer = invite(&server, email, roles).await;
+        let body = answer.json();
+        let said = body.get("error").unwrap_or(&body["message"]).clone();
+        assert_eq!((answer.status.as_u16(), said), expected);
     }
     for lifetime in [Duration::from_secs(299), 91 * DAY] {
         let invitation = NewInvitation::new("bob@example.com").lifetime(lifetime);
@@ -248,12 +243,11 @@ async fn the_operator_is_told_what_is_wrong_with_an_invitation() {
     let closed =
         TestServer::reopen(server.close(), |settings| settings.with("registration", "closed"))
             .await;
-    match invite(&closed, "bob@example.com", &[]).await {
-        Reply::Failed(cause) => {
-            assert_eq!(cause, "nobody can register: registration is \"closed\"")
-        }
-        other => panic!("{other:?}"),
-    }
+    let answer = invite(&closed, "bob@example.com", &[]).await;
+    assert_eq!(
+        answer.status_and_body(),
+        (403, r#"{"message":"nobody can register: registration is \"closed\""}"#)
+    );
 }
 
 #[tokio::test]
@@ -262,17 +256,13 @@ async fn all_invitations_are_listed_page_by_page() {
     for name in ["carol", "ada", "bob"] {
         ticket(&server, &format!("{name}@example.com"), &[]).await;
     }
-    let (mut after, mut emails) = (None, Vec::new());
+    let (mut path, mut emails) = (format!("{ADMIN_PATH}?limit=2"), Vec::new());
     loop {
-        let command = Command::ListInvitations { after, limit: 2 };
-        let Reply::Invitations { invitations, next } = server.command(command).await else {
-            panic!("a page");
-        };
-        emails.extend(invitations.into_iter().map(|invitation| invitation.email));
-        after = next;
-        if after.is_none() {
-            break;
-        }
+        let page = server.operator("GET", &path, Value::Null).await.json();
+        let invitations = page["invitations"].as_array().unwrap().iter();
+        emails.extend(invitations.map(|invitation| text(invitation, "email").to_owned()));
+        let Some(next) = page["next"].as_str() else { break };
+        path = format!("{ADMIN_PATH}?limit=2&after={next}");
     }
     assert_eq!(emails, ["ada@example.com", "bob@example.com", "carol@example.com"]);
 }
@@ -303,8 +293,7 @@ async fn whoever_may_not_invite_is_told_so() {
     let plain = member(&server, "plain@example.com", &[]).await;
     let staff = member(&server, "staff@example.com", &["staff"]).await;
     let unverified = member(&server, "unverified@example.com", &["staff"]).await;
-    let unverify = Command::SetEmailVerified(UserRef("unverified@example.com".into()), false);
-    server.command(unverify).await;
+    server.order("PATCH", "unverified@example.com", "", json!({"emailVerified": false})).await;
     for refused in [&plain, &unverified] {
         let answer = post(&server, refused, "bob@example.com").await;
         assert_eq!(answer.status_and_body(), (403, r#"{"message":"You may not invite others."}"#));
@@ -335,15 +324,15 @@ async fn a_user_revokes_only_their_own_invitations() {
     let ada = member(&server, "ada@example.com", &["staff"]).await;
     let eve = member(&server, "eve@example.com", &["staff"]).await;
     let made = post(&server, &ada, "bob@example.com").await.json();
-    let (by_operator, _) = ticket(&server, "carol@example.com", &["admin"]).await;
+    let by_operator = ticket(&server, "carol@example.com", &["admin"]).await;
     let delete = async |member: &Member, id: &str| {
         server.request_as(&member.token, "DELETE", &format!("{PATH}/{id}"), Value::Null).await
     };
     let bobs = made["id"].as_str().unwrap();
     for (member, id) in [
         (&eve, bobs),
-        (&eve, &by_operator.id),
-        (&ada, &by_operator.id),
+        (&eve, text(&by_operator, "id")),
+        (&ada, text(&by_operator, "id")),
         (&ada, "00000000-0000-4000-8000-000000000000"),
         (&ada, "nonsense"),
     ] {
@@ -360,7 +349,7 @@ async fn a_user_cannot_replace_the_invitation_of_somebody_else() {
     let server = server().await;
     let ada = member(&server, "ada@example.com", &["staff"]).await;
     let eve = member(&server, "eve@example.com", &["staff"]).await;
-    let (_, by_operator) = ticket(&server, "carol@example.com", &["admin"]).await;
+    let by_operator = ticket(&server, "carol@example.com", &["admin"]).await;
     post(&server, &ada, "bob@example.com").await;
     for (member, email) in [(&eve, "bob@example.com"), (&ada, "carol@example.com")] {
         let answer = post(&server, member, email).await;
@@ -368,7 +357,7 @@ async fn a_user_cannot_replace_the_invitation_of_somebody_else() {
         assert_eq!(answer.status_and_body(), expected);
     }
     assert_eq!(post(&server, &ada, "bob@example.com").await.status, StatusCode::CREATED, "own");
-    let carol = register(&server, "carol@example.com", by_operator.secret.as_str()).await;
+    let carol = register(&server, "carol@example.com", text(&by_operator, "secret")).await;
     assert_eq!(carol.status, StatusCode::CREATED);
     let carol = server.doorward.user_by_email("carol@example.com").await.unwrap().unwrap();
     assert!(carol.roles.contains("admin"));
@@ -377,19 +366,19 @@ async fn a_user_cannot_replace_the_invitation_of_somebody_else() {
 #[tokio::test]
 async fn the_invitations_of_a_disabled_or_deleted_user_admit_nobody() {
     let server = server().await;
-    for (inviter, end) in [
-        ("ada@example.com", Command::DisableUser as fn(UserRef) -> Command),
-        ("eve@example.com", Command::DeleteUser),
+    for (inviter, method, body) in [
+        ("ada@example.com", "PATCH", json!({"disabled": true})),
+        ("eve@example.com", "DELETE", Value::Null),
     ] {
         let member = member(&server, inviter, &["staff"]).await;
         let made = post(&server, &member, "bob@example.com").await.json();
-        assert!(matches!(server.command(end(UserRef(inviter.into()))).await, Reply::Done));
+        server.order(method, inviter, "", body).await;
         for presented in ["secret", "code"] {
             let presented = made[presented].as_str().unwrap();
             let answer = register(&server, "bob@example.com", presented).await;
             assert_eq!(answer.status, StatusCode::FORBIDDEN, "{inviter}: {}", answer.body);
         }
-        server.command(Command::RevokeInvitation("bob@example.com".into())).await;
+        revoke(&server, "bob@example.com").await;
     }
 }
 

@@ -6,14 +6,13 @@ use doorward::{
     Settings,
     internals::{
         Internals,
-        control::{Command, KeyInfo, Reply},
         token::{Algorithm, SigningKey, signing_keys::KeyStatus},
     },
 };
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::support::{REFUSED, TestServer};
+use crate::support::{REFUSED, SIGNING_KEYS, TestServer};
 
 const MINUTE: Duration = Duration::from_secs(60);
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -22,20 +21,13 @@ fn at_once(settings: Settings) -> Settings {
     settings.with("token.publish_before_signing", "0s")
 }
 
-async fn keys(server: &TestServer, command: Command) -> Vec<KeyInfo> {
-    match server.command(command).await {
-        Reply::Keys(keys) => keys,
-        other => panic!("{other:?}"),
-    }
-}
-
 async fn stages(server: &TestServer) -> Vec<KeyStatus> {
-    keys(server, Command::ListKeys).await.iter().map(|key| key.stage).collect()
+    server.signing_keys().await.iter().map(|key| key.stage).collect()
 }
 
 /// The key that signs.
 async fn signing(server: &TestServer) -> String {
-    keys(server, Command::ListKeys).await.remove(0).kid
+    server.signing_keys().await.remove(0).kid
 }
 
 async fn is_good(server: &TestServer, token: &str) -> bool {
@@ -52,14 +44,14 @@ async fn a_new_key_is_published_before_it_signs() {
     let server = TestServer::open().await;
     let first = signing(&server).await;
     assert_eq!(stages(&server).await, [KeyStatus::Signing]);
-    let after = keys(&server, Command::RotateKeys).await;
+    let after = server.rotate_keys().await;
     assert_eq!(
         (&after[0].kid, after[0].stage, after[1].stage),
         (&first, KeyStatus::Signing, KeyStatus::Next)
     );
     assert_eq!(after[1].until.as_deref(), Some("2027-01-15T08:01:00.000Z"));
 
-    let again = keys(&server, Command::RotateKeys).await;
+    let again = server.rotate_keys().await;
     assert_eq!(again.len(), 2, "one next key is enough");
 
     server.let_pass(MINUTE - Duration::from_secs(1));
@@ -74,7 +66,7 @@ async fn a_new_key_is_published_before_it_signs() {
 #[tokio::test]
 async fn a_key_that_was_not_published_for_long_enough_waits_again_after_a_restart() {
     let server = TestServer::open().await;
-    let next = keys(&server, Command::RotateKeys).await.remove(1).kid;
+    let next = server.rotate_keys().await.remove(1).kid;
     let server = TestServer::reopen(server.close(), |settings| settings).await;
     server.let_pass(MINUTE - Duration::from_secs(1));
     server.doorward.tend_keys().await.unwrap();
@@ -89,7 +81,7 @@ async fn tokens_of_a_retired_key_stay_valid_until_they_expire_even_across_restar
     let server = TestServer::open_with(at_once).await;
     let first = signing(&server).await;
     let ada = server.register("Ada", "ada@example.com").await;
-    assert_eq!(keys(&server, Command::RotateKeys).await.len(), 2);
+    assert_eq!(server.rotate_keys().await.len(), 2);
     let bob = server.register("Bob", "bob@example.com").await;
     let server = TestServer::reopen(server.close(), at_once).await;
     for _ in 0..2 {
@@ -100,7 +92,7 @@ async fn tokens_of_a_retired_key_stay_valid_until_they_expire_even_across_restar
     assert!(is_good(&server, &ada.token).await);
     server.let_pass(MINUTE);
     server.doorward.tend_keys().await.unwrap();
-    assert!(keys(&server, Command::ListKeys).await.iter().any(|key| key.kid == first));
+    assert!(server.signing_keys().await.iter().any(|key| key.kid == first));
     server.let_pass(Duration::from_secs(1));
     server.doorward.tend_keys().await.unwrap();
     assert!(!published(&server).await.contains(&first));
@@ -112,7 +104,7 @@ async fn tokens_of_a_retired_key_stay_valid_until_they_expire_even_across_restar
     assert_eq!(stages(&server).await, [KeyStatus::Signing, KeyStatus::Refreshing]);
     server.let_pass(Duration::from_secs(1));
     server.doorward.tend_keys().await.unwrap();
-    assert!(keys(&server, Command::ListKeys).await.iter().all(|key| key.kid != first));
+    assert!(server.signing_keys().await.iter().all(|key| key.kid != first));
     let server = TestServer::reopen(server.close(), at_once).await;
     assert_eq!(stages(&server).await, [KeyStatus::Signing], "its file is deleted");
     assert!(!is_good(&server, &ada.token).await);
@@ -137,7 +129,7 @@ async fn a_new_algorithm_applies_to_new_keys_only() {
     for algorithm in [Algorithm::EdDsa, Algorithm::Es256] {
         server = TestServer::reopen(server.close(), with(algorithm)).await;
         assert_eq!(algorithms(&server).await, expected);
-        keys(&server, Command::RotateKeys).await;
+        server.rotate_keys().await;
         let email = format!("{}@example.com", algorithm.name());
         tokens.push(server.register("Ada", &email).await.token);
         expected.push(algorithm.name());
@@ -184,11 +176,11 @@ async fn keys_in_a_key_file_sign_and_verify_and_are_not_copied() {
     };
     let server = TestServer::open().await;
     let before = signing(&server).await;
-    keys(&server, Command::RotateKeys).await;
+    server.rotate_keys().await;
     let ada = server.register("Ada", "ada@example.com").await;
 
     let server = TestServer::reopen(server.close(), with_file).await;
-    let listed = keys(&server, Command::ListKeys).await;
+    let listed = server.signing_keys().await;
     let listed: Vec<_> = listed.iter().map(|key| (key.kid.as_str(), key.stage)).collect();
     let expected = [
         (own[0].as_str(), KeyStatus::Signing),
@@ -200,17 +192,13 @@ async fn keys_in_a_key_file_sign_and_verify_and_are_not_copied() {
     let bob = server.register("Bob", "bob@example.com").await;
     assert!(is_good(&server, &ada.token).await && is_good(&server, &bob.token).await);
 
-    for command in [
-        Command::RotateKeys,
-        Command::RevokeKey(own[0].clone()),
-        Command::RevokeKey(own[1].clone()),
-    ] {
-        match server.command(command).await {
-            Reply::Failed(cause) => assert!(cause.contains("change that file"), "{cause}"),
-            other => panic!("{other:?}"),
-        }
+    let [first, second] = [0, 1].map(|number| format!("{SIGNING_KEYS}/{}", own[number]));
+    for (method, path) in [("POST", SIGNING_KEYS), ("DELETE", &first), ("DELETE", &second)] {
+        let answer = server.operator(method, path, Value::Null).await;
+        assert_eq!(answer.status, 409);
+        assert!(answer.body.contains("change that file"), "{}", answer.body);
     }
-    assert_eq!(keys(&server, Command::ListKeys).await.len(), 3);
+    assert_eq!(server.signing_keys().await.len(), 3);
     let data = server.close();
     let pem = std::fs::read_to_string(file.path().join("keys.pem")).unwrap();
     for entry in std::fs::read_dir(data.path()).unwrap() {
@@ -242,7 +230,7 @@ async fn a_key_older_than_the_key_file_can_be_revoked() {
     let server =
         TestServer::reopen(server.close(), |s| s.with("token.key_file", path.display())).await;
     assert!(is_good(&server, &ada.token).await);
-    assert_eq!(keys(&server, Command::RevokeKey(before)).await.len(), 1);
+    assert_eq!(server.revoke_key(&before).await.len(), 1);
     assert!(!is_good(&server, &ada.token).await);
 }
 
@@ -269,7 +257,7 @@ async fn rotation_keeps_cached_tokens_cached() {
     assert!(is_good(&server, &ada.token).await);
     let before = server.doorward.work_done();
     for _ in 0..50 {
-        keys(&server, Command::RotateKeys).await;
+        server.rotate_keys().await;
         assert!(is_good(&server, &ada.token).await);
     }
     assert_eq!(server.doorward.work_done(), before);
@@ -280,15 +268,16 @@ async fn key_revocation_takes_effect_at_the_next_request_even_for_a_cached_token
     let server = TestServer::open_with(at_once).await;
     let first = signing(&server).await;
     let ada = server.register("Ada", "ada@example.com").await;
-    keys(&server, Command::RotateKeys).await;
+    server.rotate_keys().await;
     let bob = server.register("Bob", "bob@example.com").await;
     for _ in 0..2 {
         assert!(is_good(&server, &ada.token).await && is_good(&server, &bob.token).await);
     }
-    keys(&server, Command::RevokeKey(first.clone())).await;
+    server.revoke_key(&first).await;
     assert!(!is_good(&server, &ada.token).await);
     assert!(is_good(&server, &bob.token).await, "of another key");
-    assert!(matches!(server.command(Command::RevokeKey(first)).await, Reply::NoSuchKey));
+    let path = format!("{SIGNING_KEYS}/{first}");
+    assert_eq!(server.operator("DELETE", &path, Value::Null).await.status, 404);
     let server = TestServer::reopen(server.close(), at_once).await;
     assert!(!is_good(&server, &ada.token).await);
     assert!(is_good(&server, &bob.token).await);
@@ -301,10 +290,10 @@ async fn revoking_the_signing_key_makes_another_one_sign_first() {
         let ada = server.register("Ada", "ada@example.com").await;
         let mut next = None;
         if next_is_published {
-            next = Some(keys(&server, Command::RotateKeys).await.remove(1).kid);
+            next = Some(server.rotate_keys().await.remove(1).kid);
         }
         let first = signing(&server).await;
-        let after = keys(&server, Command::RevokeKey(first)).await;
+        let after = server.revoke_key(&first).await;
         assert_eq!(stages(&server).await, [KeyStatus::Signing]);
         assert!(next.is_none_or(|next| next == after[0].kid));
         assert!(!is_good(&server, &ada.token).await);
@@ -319,9 +308,9 @@ async fn revoking_the_signing_key_makes_another_one_sign_first() {
 #[tokio::test]
 async fn a_next_key_can_be_revoked_and_replaced() {
     let server = TestServer::open().await;
-    let next = keys(&server, Command::RotateKeys).await.remove(1).kid;
-    assert_eq!(keys(&server, Command::RevokeKey(next.clone())).await.len(), 1);
-    assert_ne!(keys(&server, Command::RotateKeys).await[1].kid, next);
+    let next = server.rotate_keys().await.remove(1).kid;
+    assert_eq!(server.revoke_key(&next).await.len(), 1);
+    assert_ne!(server.rotate_keys().await[1].kid, next);
 }
 
 #[tokio::test]
@@ -337,7 +326,7 @@ async fn a_rotation_interrupted_by_a_crash_leaves_every_token_valid() {
     assert_eq!(stages(&server).await, [KeyStatus::Signing]);
     server.doorward.tend_keys().await.unwrap();
     assert!(is_good(&server, &ada.token).await);
-    keys(&server, Command::RotateKeys).await;
+    server.rotate_keys().await;
     server.doorward.tend_keys().await.unwrap();
     assert_eq!(stages(&server).await, [KeyStatus::Signing, KeyStatus::Retired]);
     assert!(is_good(&server, &ada.token).await);

@@ -10,7 +10,6 @@ use axum::{
 };
 use doorward::internals::{
     Internals,
-    control::{Command, UserRef},
     mail::Message,
     token::one_time::Purpose,
     user::{EmailKey, User},
@@ -331,7 +330,7 @@ async fn every_address_gets_the_same_answer() {
     server.register("Ada", ADA).await;
     server.register_with(json!({"name": "Bob", "email": "bob@example.com"})).await;
     server.register("Eve", "eve@example.com").await;
-    server.command(Command::DisableUser(UserRef("eve@example.com".into()))).await;
+    server.order("PATCH", "eve@example.com", "", json!({"disabled": true})).await;
     for path in ["/api/auth/forgot", "/api/auth/code"] {
         let ask = async |email: &str| server.post(path, &json!({"email": email})).await;
         server.let_pass(Duration::from_secs(1));
@@ -438,7 +437,7 @@ async fn a_code_signs_nobody_in_whose_password_may_be_a_strangers() {
     verified_ada(&server).await;
     server.post("/api/auth/code", &json!({"email": ADA})).await;
     let (link, _) = secret(&server, ADA, Purpose::SignIn).await;
-    server.command(Command::SetEmailVerified(UserRef(ADA.into()), false)).await;
+    server.order("PATCH", ADA, "", json!({"emailVerified": false})).await;
     let answer = server.post("/api/auth/code/login", &json!({"code": link})).await;
     assert_eq!(answer.status_and_body(), (404, NOT_FOUND));
 }

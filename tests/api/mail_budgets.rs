@@ -9,13 +9,7 @@ use axum::{
 };
 use doorward::{
     Settings,
-    internals::{
-        Internals,
-        control::{Command, UserRef},
-        mail::Message,
-        token::one_time::Purpose,
-        user::EmailKey,
-    },
+    internals::{Internals, mail::Message, token::one_time::Purpose, user::EmailKey},
 };
 use serde_json::{Value, json};
 
@@ -197,8 +191,7 @@ async fn notices_to_a_verified_address_are_sent_whatever_strangers_ask_for() {
     verified_ada(&server).await;
     ask(&server, "/api/auth/forgot", ADA, 10).await;
     ask(&server, "/api/auth/code", ADA, 10).await;
-    let logout = Command::EndSessions(UserRef(ADA.into()));
-    server.command(logout).await;
+    server.order("DELETE", ADA, "/sessions", Value::Null).await;
     let sent = messages(&server, ADA).await;
     assert!(sent.iter().any(|sent| matches!(sent, Message::SessionsEnded { .. })), "{sent:?}");
 }

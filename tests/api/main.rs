@@ -1,5 +1,6 @@
 //! The service through its router: whole requests and whole answers.
 
+mod admin_users;
 mod api_keys;
 mod codes;
 mod common_passwords;

@@ -8,7 +8,6 @@ use axum::{
     http::{Request, StatusCode, header},
 };
 use doorward::internals::{
-    control::{Command, UserRef},
     language::Language,
     mail::{DeletedBy, EndedBy, Message},
     token::one_time::Purpose,
@@ -67,10 +66,10 @@ async fn the_end_of_sessions_is_told_of_unless_the_user_ends_them() {
     let server = server().await;
     let token = verified_ada(&server).await.token;
     server.request_as(&token, "POST", "/api/auth/logout-everywhere", Value::Null).await;
-    server.command(Command::EndSessions(UserRef(ADA.into()))).await;
+    server.order("DELETE", ADA, "/sessions", Value::Null).await;
     assert_eq!(messages(&server, ADA).await.len(), 1, "there was nothing to end");
     server.token_of(ADA, PASSWORD).await;
-    server.command(Command::EndSessions(UserRef(ADA.into()))).await;
+    server.order("DELETE", ADA, "/sessions", Value::Null).await;
     let last = messages(&server, ADA).await.pop().unwrap();
     assert!(matches!(last, Message::SessionsEnded { by: EndedBy::Operator, .. }), "{last:?}");
 
@@ -98,8 +97,8 @@ async fn each_notice_can_be_turned_off() {
     verified_ada(&server).await;
     login_from(&server, [192, 0, 2, 1], "curl/8").await;
     login_from(&server, [192, 0, 2, 2], "Wget/1").await;
-    server.command(Command::EndSessions(UserRef(ADA.into()))).await;
-    server.command(Command::CreateFactorReset(UserRef(ADA.into()))).await;
+    server.order("DELETE", ADA, "/sessions", Value::Null).await;
+    server.order("POST", ADA, "/factor-reset", Value::Null).await;
     let token = server.token_of(ADA, PASSWORD).await;
     let body = json!({"current": PASSWORD, "new": "another horse"});
     server.request_as(&token, "POST", "/api/me/password", body).await;
@@ -109,7 +108,7 @@ async fn each_notice_can_be_turned_off() {
     verify(&server, &link).await;
     let sent = messages(&server, ADA).await;
     assert!(matches!(sent[..], [Message::VerifyEmail { .. }]), "{sent:?}");
-    server.command(Command::DeleteUser(UserRef("ada@new.example".into()))).await;
+    server.order("DELETE", "ada@new.example", "", Value::Null).await;
     assert!(messages(&server, "ada@new.example").await.is_empty());
 }
 
@@ -128,9 +127,10 @@ async fn a_deletion_is_mailed_to_the_address_whoever_deletes() {
     assert_eq!(queued.mail.user_id, None);
 
     verified_ada(&server).await;
-    server.command(Command::DeleteUser(UserRef(ADA.into()))).await;
+    server.order("DELETE", ADA, "", Value::Null).await;
     assert!(was_told(&server, DeletedBy::Operator).await);
-    server.command(Command::DeleteUser(UserRef(ADA.into()))).await;
+    let path = format!("/api/admin/users/{ADA}");
+    assert_eq!(server.operator("DELETE", &path, Value::Null).await.status, StatusCode::NOT_FOUND);
     assert_eq!(mails(&server, ADA).await.len(), 2, "there was nobody left to delete");
 }
 

@@ -7,10 +7,7 @@ use axum::{
     http::{Request, header},
 };
 use base64::{Engine, prelude::BASE64_STANDARD};
-use doorward::internals::{
-    control::{Command, Reply, UserRef},
-    credential::oauth_client::{ClientSecret, OAuthClient},
-};
+use doorward::internals::credential::oauth_client::{ClientSecret, OAuthClient};
 use serde_json::json;
 
 use crate::{
@@ -87,8 +84,7 @@ async fn anything_but_a_valid_token_is_inactive() {
     let ended = server.register("Bob", "bob@example.com").await.token;
     server.request_as(&ended, "POST", "/api/auth/logout", json!(null)).await;
     let disabled = server.register("Eve", "eve@example.com").await.token;
-    let command = Command::DisableUser(UserRef("eve@example.com".into()));
-    assert!(matches!(server.command(command).await, Reply::Done));
+    server.order("PATCH", "eve@example.com", "", json!({"disabled": true})).await;
     let good = server.register("Miles Davis", "miles@example.com").await.token;
     let forged = format!("{}x", &good[..good.len() - 1]);
     for token in [&refreshed, &ended, &disabled, &forged, "x", "..", &"x".repeat(10_000)] {

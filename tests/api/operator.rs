@@ -1,105 +1,111 @@
-//! Commands of the operator, and what they change for callers.
+//! Orders of the operator about users, and what they change for callers.
 
 use axum::http::StatusCode;
-use doorward::internals::control::{Command, Reply, Secret, UserInfo, UserRef};
+use serde_json::{Value, json};
 
-use crate::support::{NOT_FOUND, TestServer};
+use crate::support::{Answer, NOT_FOUND, TestServer, malformed};
 
-async fn add(server: &TestServer, name: &str, email: &str, password: Option<&str>) -> Reply {
-    let command = Command::AddUser {
-        name: name.into(),
-        email: email.into(),
-        password: password.map(|password| Secret::from(String::from(password))),
-    };
-    server.command(command).await
-}
+const ADA: &str = "ada@example.com";
+const USERS: &str = "/api/admin/users";
 
-async fn command(server: &TestServer, command: fn(UserRef) -> Command) -> Reply {
-    server.command(command(UserRef("ada@example.com".into()))).await
+async fn add(server: &TestServer, name: &str, email: &str, password: Option<&str>) -> Answer {
+    let mut body = json!({"name": name, "email": email});
+    if let Some(password) = password {
+        body["password"] = password.into();
+    }
+    server.operator("POST", USERS, body).await
 }
 
 #[tokio::test]
 async fn an_added_user_can_log_in() {
     let server = TestServer::open().await;
-    let Reply::User(ada) = add(&server, " Ada ", "ada@example.com", Some("correct horse")).await
-    else {
-        panic!("a user");
-    };
-    assert_eq!((&*ada.name, ada.has_password, ada.disabled), ("Ada", true, false));
-    server.token_of("ada@example.com", "correct horse").await;
-    let Reply::User(UserInfo { has_password: false, .. }) =
-        add(&server, "Bob", "bob@example.com", None).await
-    else {
-        panic!("a user without a password");
-    };
+    let ada = add(&server, " Ada ", ADA, Some("correct horse")).await;
+    assert_eq!(ada.status, StatusCode::CREATED);
+    let ada = ada.json();
+    assert_eq!(
+        (&ada["name"], &ada["hasPassword"], &ada["disabled"]),
+        (&json!("Ada"), &json!(true), &json!(false))
+    );
+    server.token_of(ADA, "correct horse").await;
+    let bob = add(&server, "Bob", "bob@example.com", None).await.json();
+    assert_eq!(bob["hasPassword"], false);
 }
 
 #[tokio::test]
 async fn the_rules_of_registration_apply_to_the_operator() {
     let server = TestServer::open().await;
-    server.register("Ada", "ada@example.com").await;
+    server.register("Ada", ADA).await;
     for (name, email, password, expected) in [
-        ("x", "eve@example.com", None, "name: String must contain at least 2 character(s)"),
-        ("Eve", "eve", None, "email: Invalid email"),
+        (
+            "x",
+            "eve@example.com",
+            None,
+            json!({"name": "String must contain at least 2 character(s)"}),
+        ),
+        ("Eve", "eve", None, json!({"email": "Invalid email"})),
         (
             "Eve",
             "eve@example.com",
             Some("short"),
-            "password: String must contain at least 8 character(s)",
+            json!({"password": "String must contain at least 8 character(s)"}),
         ),
-        ("Eve", "ADA@example.com", None, "the e-mail address is taken"),
     ] {
-        match add(&server, name, email, password).await {
-            Reply::Failed(cause) => assert_eq!(cause, expected),
-            other => panic!("{other:?}"),
-        }
+        let refused = add(&server, name, email, password).await;
+        assert_eq!(refused.status_and_body(), (400, &*malformed(&expected.to_string())));
     }
-    let short = |who| Command::SetPassword(who, Secret::from("short".to_owned()));
-    assert!(matches!(command(&server, short).await, Reply::Failed(_)));
+    let taken = add(&server, "Eve", "ADA@example.com", None).await;
+    assert_eq!(taken.status, StatusCode::CONFLICT);
+    assert_eq!(taken.json()["error"], json!([{"email": "Already registered"}]));
+    let path = format!("{USERS}/{ADA}/password");
+    let short = server.operator("POST", &path, json!({"password": "short"})).await;
+    assert_eq!(short.status, StatusCode::BAD_REQUEST);
 }
 
 #[tokio::test]
 async fn a_disabled_user_is_like_an_unknown_one_until_enabled() {
     let server = TestServer::open().await;
-    server.register("Ada", "ada@example.com").await;
-    assert!(matches!(command(&server, Command::DisableUser).await, Reply::Done));
-    let refused = server.login("ada@example.com", "correct horse").await;
+    server.register("Ada", ADA).await;
+    server.order("PATCH", ADA, "", json!({"disabled": true})).await;
+    let refused = server.login(ADA, "correct horse").await;
     assert_eq!(refused.status_and_body(), (404, NOT_FOUND));
-    assert!(matches!(
-        command(&server, Command::ShowUser).await,
-        Reply::User(UserInfo { disabled: true, .. })
-    ));
-    assert!(matches!(command(&server, Command::EnableUser).await, Reply::Done));
-    server.token_of("ada@example.com", "correct horse").await;
+    assert_eq!(server.order("GET", ADA, "", Value::Null).await.json()["disabled"], true);
+    server.order("PATCH", ADA, "", json!({"disabled": false})).await;
+    server.token_of(ADA, "correct horse").await;
 }
 
 #[tokio::test]
 async fn a_password_set_by_the_operator_replaces_the_old_one() {
     let server = TestServer::open().await;
-    server.register("Ada", "ada@example.com").await;
-    let set = |who| Command::SetPassword(who, Secret::from("another horse".to_owned()));
-    assert!(matches!(command(&server, set).await, Reply::Done));
-    let old = server.login("ada@example.com", "correct horse").await;
+    server.register("Ada", ADA).await;
+    server.order("POST", ADA, "/password", json!({"password": "another horse"})).await;
+    let old = server.login(ADA, "correct horse").await;
     assert_eq!(old.status, StatusCode::NOT_FOUND);
-    server.token_of("ada@example.com", "another horse").await;
+    server.token_of(ADA, "another horse").await;
 }
 
 #[tokio::test]
-async fn commands_about_an_unknown_user_fail_and_show_no_secret() {
+async fn orders_about_an_unknown_user_find_nobody() {
     let server = TestServer::open().await;
-    for command in [
-        Command::ShowUser,
-        Command::EndSessions,
-        Command::DeleteUser,
-        Command::DisableUser,
-        Command::EnableUser,
-        Command::CreateResetCode,
-        Command::CreateFactorReset,
-        |who| Command::SetPassword(who, Secret::from("correct horse".to_owned())),
+    for (method, what, body) in [
+        ("GET", "", Value::Null),
+        ("PATCH", "", json!({"disabled": true})),
+        ("DELETE", "", Value::Null),
+        ("GET", "/export", Value::Null),
+        ("PUT", "/roles/staff", Value::Null),
+        ("DELETE", "/roles/staff", Value::Null),
+        ("GET", "/sessions", Value::Null),
+        ("DELETE", "/sessions", Value::Null),
+        ("DELETE", "/sessions/0190a0a0-0000-4000-8000-00000000000a", Value::Null),
+        ("POST", "/password", json!({"password": "correct horse"})),
+        ("POST", "/require-new-password", Value::Null),
+        ("POST", "/reset-code", Value::Null),
+        ("POST", "/factor-reset", Value::Null),
+        ("POST", "/unlock", Value::Null),
     ] {
-        let report = server.command(command(UserRef("nobody@example.com".into()))).await;
-        assert!(matches!(report, Reply::NoSuchUser), "{report:?}");
-        let printed = format!("{:?}", command(UserRef("nobody@example.com".into())));
-        assert!(!printed.contains("horse"), "{printed}");
+        for nobody in ["nobody@example.com", "0190a0a0-0000-4000-8000-00000000000a", "%ff"] {
+            let path = format!("{USERS}/{nobody}{what}");
+            let answer = server.operator(method, &path, body.clone()).await;
+            assert_eq!(answer.status_and_body(), (404, NOT_FOUND), "{method} {path}");
+        }
     }
 }

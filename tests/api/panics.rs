@@ -8,13 +8,15 @@ use std::{
     time::Duration,
 };
 
+use axum::http::Method;
 use doorward::{
     Doorward, NewUser, Settings,
     internals::{
         Internals,
         clock::{Clock, Timestamp},
-        control::{self, Command, Reply},
+        control::{AdminClient, Error},
         credential::password::Cost,
+        http::api::admin::guards::Guards,
     },
 };
 
@@ -50,12 +52,13 @@ async fn a_panic_in_upkeep_or_in_a_command_stays_there() {
     tokio::time::timeout(Duration::from_secs(60), panicked).await.expect("upkeep runs");
     doorward.create_user(NewUser::new("Ada", "ada@example.com")).await.unwrap();
 
-    let run = |command| control::run(settings.clone(), command);
-    let reply = run(&Command::ReloadGuards).await.unwrap();
-    let Reply::Failed(cause) = reply else { panic!("{reply:?}") };
-    assert!(cause.starts_with("the running server has failed"), "{cause}");
-    let reply = run(&Command::ListGuards).await.unwrap();
-    assert!(matches!(reply, Reply::Guards(_)), "{reply:?}");
+    let client = AdminClient::open(settings).await.unwrap();
+    let reloaded = client.order::<Guards>(Method::POST, "/api/admin/guards/reload", &()).await;
+    let Err(Error::Refused { status, reason }) = reloaded else { panic!("{reloaded:?}") };
+    assert_eq!(status, 500);
+    assert!(reason.starts_with("the running server has failed"), "{reason}");
+    let Guards { guards } = client.get("/api/admin/guards").await.unwrap();
+    assert!(guards.is_empty() && client.is_server());
 
     assert!(!commands.is_finished() && !upkeep.is_finished());
 }

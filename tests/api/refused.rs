@@ -3,18 +3,16 @@
 use axum::http::StatusCode;
 use doorward::internals::{
     Internals,
-    control::{Command, RecentRefusals, RefusedAction, Reply, UserRef},
+    http::api::admin::refusals::{RecentRefusals, RefusedAction},
     store::Effects,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::support::{NOW, TestServer};
+use crate::support::{NOT_FOUND, NOW, TestServer};
 
 async fn refused(server: &TestServer, who: &str) -> RecentRefusals {
-    match server.command(Command::ListRefusals(UserRef(who.into()))).await {
-        Reply::Refusals(refused) => refused,
-        other => panic!("{other:?}"),
-    }
+    let path = format!("/api/admin/users/{who}/refusals");
+    serde_json::from_value(server.ordered("GET", &path, Value::Null).await).unwrap()
 }
 
 /// The reasons of failed logins, the newest first.
@@ -58,8 +56,8 @@ async fn every_failed_login_is_kept_with_its_reason() {
     let unknown = refused(&server, "nobody@example.com").await;
     assert_eq!((unknown.user, unknown.disabled), (None, false));
     assert!(refused(&server, "unheard-of@example.com").await.refused.is_empty());
-    let reply = server.command(Command::ListRefusals(UserRef("nobody".into()))).await;
-    assert!(matches!(reply, Reply::NoSuchUser), "{reply:?}");
+    let answer = server.operator("GET", "/api/admin/users/nobody/refusals", Value::Null).await;
+    assert_eq!(answer.status_and_body(), (404, NOT_FOUND));
 }
 
 #[tokio::test]

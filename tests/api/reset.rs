@@ -4,16 +4,13 @@ use axum::{
     extract::ConnectInfo,
     http::{Request, StatusCode, header},
 };
-use doorward::internals::control::{Command, Reply, UserRef};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::{Answer, REFUSED, TestServer, malformed};
 
 async fn link(server: &TestServer, who: &str) -> String {
-    match server.command(Command::CreateResetCode(UserRef(who.into()))).await {
-        Reply::ResetCode(code) => code.as_str().to_owned(),
-        other => panic!("{other:?}"),
-    }
+    let made = server.order("POST", who, "/reset-code", Value::Null).await;
+    made.json()["code"].as_str().unwrap().to_owned()
 }
 
 async fn reset(server: &TestServer, code: &str, password: &str) -> Answer {
@@ -55,7 +52,7 @@ async fn wrong_expired_replaced_and_voided_codes_are_refused_alike() {
     assert_eq!(reset(&server, &voided, "a third horse").await.status_and_body(), REFUSED);
 
     let code = link(&server, "ada@example.com").await;
-    server.command(Command::DisableUser(UserRef("ada@example.com".into()))).await;
+    server.order("PATCH", "ada@example.com", "", json!({"disabled": true})).await;
     assert_eq!(reset(&server, &code, "a third horse").await.status_and_body(), REFUSED);
 }
 

@@ -12,7 +12,6 @@ use doorward::{
     Settings,
     internals::{
         Internals,
-        control::{Command, Reply},
         network::{ClientInfo, Requester},
     },
 };
@@ -58,8 +57,7 @@ fn at_once(settings: Settings) -> Settings {
 }
 
 async fn kids(server: &TestServer) -> Value {
-    let Reply::Keys(keys) = server.command(Command::ListKeys).await else { panic!("keys") };
-    keys.into_iter().map(|key| key.kid).collect()
+    server.signing_keys().await.into_iter().map(|key| key.kid).collect()
 }
 
 #[tokio::test]
@@ -149,10 +147,12 @@ fn waiters(server: &TestServer) -> usize {
 async fn a_key_change_appears_in_the_feed() {
     let server = TestServer::open_with(at_once).await;
     let mut last = everything(&server).await;
-    for command in
-        [Command::RotateKeys, Command::RevokeKey(last["kids"][0].as_str().unwrap().into())]
-    {
-        server.command(command).await;
+    let first = last["kids"][0].as_str().unwrap().to_owned();
+    for revoked in [None, Some(&first)] {
+        match revoked {
+            None => server.rotate_keys().await,
+            Some(kid) => server.revoke_key(kid).await,
+        };
         let next = since(&server, &last).await;
         assert_eq!(next["kids"], kids(&server).await);
         assert_ne!(next["kids"], last["kids"]);

@@ -8,11 +8,7 @@ use std::{
 };
 
 use axum::http::{Method, StatusCode, header};
-use doorward::internals::{
-    Internals,
-    control::{Command, Reply, Secret, UserRef},
-    store::MAX_SESSIONS,
-};
+use doorward::internals::{Internals, store::MAX_SESSIONS};
 use serde_json::{Value, json};
 
 use crate::{
@@ -118,8 +114,8 @@ impl TwoSessions {
         answer
     }
 
-    async fn command(&self, command: fn(UserRef) -> Command) -> Reply {
-        self.server.command(command(UserRef(self.id.clone()))).await
+    async fn order(&self, method: &str, what: &str, body: Value) -> Answer {
+        self.server.order(method, &self.id, what, body).await
     }
 
     /// Asserts that the next request with the old token is refused, and that the feed lists it.
@@ -173,29 +169,31 @@ async fn every_way_to_end_a_session_takes_effect_at_the_next_request() {
     user.has_ended(ENDS, "leaving").await;
 
     let user = TwoSessions::open().await;
-    assert!(matches!(user.command(Command::EndSessions).await, Reply::SessionsEnded(2)));
+    let ended = user.order("DELETE", "/sessions", Value::Null).await;
+    assert_eq!(ended.json(), json!({"sessionsEnded": 2}));
     user.has_ended(ENDS, "the operator's logout").await;
 
     let user = TwoSessions::open().await;
-    assert!(matches!(user.command(Command::DisableUser).await, Reply::Done));
+    user.order("PATCH", "", json!({"disabled": true})).await;
     user.has_ended(ENDS, "disabling").await;
-    assert!(matches!(user.command(Command::EnableUser).await, Reply::Done));
+    user.order("PATCH", "", json!({"disabled": false})).await;
     user.has_ended(ENDS, "enabling again").await;
 
     let user = TwoSessions::open().await;
-    assert!(matches!(user.command(Command::DeleteUser).await, Reply::Done));
+    user.order("DELETE", "", Value::Null).await;
     user.has_ended(ENDS, "the operator's deletion").await;
 
     let user = TwoSessions::open().await;
-    let set = |who| Command::SetPassword(who, Secret::from("another horse".to_owned()));
-    assert!(matches!(user.command(set).await, Reply::Done));
+    user.order("POST", "/password", json!({"password": "another horse"})).await;
     user.has_ended(ENDS, "the operator's password").await;
 
     let user = TwoSessions::open().await;
-    let Reply::ResetCode(code) = user.command(Command::CreateResetCode).await else {
-        panic!("a code")
-    };
-    let body = json!({"code": code.as_str(), "password": "another horse"});
+    user.order("POST", "/require-new-password", Value::Null).await;
+    user.has_ended(ENDS, "the removal of the password").await;
+
+    let user = TwoSessions::open().await;
+    let code = user.order("POST", "/reset-code", Value::Null).await.json();
+    let body = json!({"code": code["code"], "password": "another horse"});
     assert_eq!(user.server.post("/api/auth/reset", &body).await.status_and_body(), (204, ""));
     user.has_ended(ENDS, "a reset").await;
 

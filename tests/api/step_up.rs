@@ -9,13 +9,13 @@ use axum::{
 };
 use doorward::internals::{
     Internals,
-    control::{Command, Reply, SampleRequest, SampleSession, UserRef},
+    http::api::admin::guards::{Decision, GuardCheck},
     session::{Method, Session, TokenId},
     store::{AddFactor, Effects, SessionStart, SignIn, SignInWritten},
     user::StoredTotp,
 };
 
-use crate::support::{Answer, Member, TestServer};
+use crate::support::{Answer, Member, TestServer, malformed};
 
 const ADA: &str = "ada@example.com";
 const APP: &str = "https://app.example.com";
@@ -262,22 +262,23 @@ async fn guard_check_takes_what_a_session_has_proved() {
     let server = server().await;
     let ada = server.register("Ada", ADA).await;
     let check = async |guard: &str, factors: Option<&str>, verified_ago: Duration| {
-        let names = factors.map(|names| names.split(',').map(str::to_owned).collect());
-        let session = SampleSession { factors: names, verified_ago };
-        let (guard, user) = (guard.to_owned(), UserRef(ADA.into()));
-        let request = SampleRequest::default();
-        server.command(Command::CheckGuard { guard, user, session, request }).await
+        let check = GuardCheck {
+            user: ADA.to_owned(),
+            factors: factors.map(|names| names.split(',').map(str::to_owned).collect()),
+            verified_seconds_ago: Some(verified_ago.as_secs()),
+            request: None,
+        };
+        let path = format!("/api/admin/guards/{guard}/check");
+        server.operator("POST", &path, serde_json::to_value(check).unwrap()).await
     };
-    let decision = async |guard: &str, factors: Option<&str>, verified_ago: Duration| match check(
-        guard,
-        factors,
-        verified_ago,
-    )
-    .await
-    {
-        Reply::Decision { admitted: true, missing: None, .. } => "admitted".to_owned(),
-        Reply::Decision { missing: Some(missing), .. } => missing.sentence(),
-        other => panic!("{other:?}"),
+    let decision = async |guard: &str, factors: Option<&str>, verified_ago: Duration| {
+        let answer = check(guard, factors, verified_ago).await;
+        let decision: Decision = serde_json::from_str(&answer.body).unwrap();
+        match (decision.admitted, decision.missing) {
+            (true, None) => "admitted".to_owned(),
+            (false, Some(missing)) => missing.sentence(),
+            other => panic!("{other:?}"),
+        }
     };
     let (now, long_ago) = (Duration::ZERO, TEN_MINUTES);
     let none = "would be admitted with a second factor (none that suffices is set up)";
@@ -292,13 +293,10 @@ async fn guard_check_takes_what_a_session_has_proved() {
     assert_eq!(decision("strong", None, now).await, "admitted");
     let two = "would be admitted with two factors";
     assert_eq!(decision("strong", Some("pwd"), now).await, two);
-    let Reply::Failed(error) = check("strong", Some("pwd,telepathy"), now).await else {
-        panic!("it knows no telepathy");
-    };
-    assert_eq!(
-        error,
-        "telepathy is not a way to sign in: choose from pwd, otp, totp, passkey, key, recovery, device"
-    );
+    let unknown = check("strong", Some("pwd,telepathy"), now).await;
+    let reason = "telepathy is not a way to sign in: choose from pwd, otp, totp, passkey, key, recovery, device";
+    let expected = malformed(&format!(r#"{{"factors":"{reason}"}}"#));
+    assert_eq!(unknown.status_and_body(), (400, &*expected));
 }
 
 #[test]

@@ -20,10 +20,13 @@ use doorward::{
     internals::{
         Internals,
         clock::{Clock, Timestamp},
-        control::{Command, Reply, execute},
         credential::password::Cost,
         event::Administrator,
-        http::{self, App, Service, admin::Operator},
+        http::{
+            self, App, Service,
+            admin::Operator,
+            api::admin::signing_keys::{SigningKey, SigningKeys},
+        },
     },
 };
 use serde_json::{Value, json};
@@ -46,6 +49,12 @@ pub fn with_mail(settings: Settings) -> Settings {
 /// The body of a refused form: `error` is the object with a message per field.
 pub fn malformed(error: &str) -> String {
     format!(r#"{{"message":"{MALFORMED}","error":[{error}]}}"#)
+}
+
+pub const SIGNING_KEYS: &str = "/api/admin/signing-keys";
+
+fn keys_of(answer: Value) -> Vec<SigningKey> {
+    serde_json::from_value::<SigningKeys>(answer).unwrap().signing_keys
 }
 
 /// A service with its own database, called without a network.
@@ -190,26 +199,53 @@ impl TestServer {
         self.request(Method::GET, &path, &[&format!("Bearer {token}")]).await
     }
 
-    /// Executes an operator's command.
-    pub async fn command(&self, command: Command) -> Reply {
+    /// What makes a request one of the operator.
+    pub fn operator_extension(&self) -> Operator {
         let settings = self.doorward.settings().clone();
-        execute(&self.doorward, &move || Ok(settings.clone()), &command, &Administrator::APP).await
+        Operator {
+            administrator: Administrator::APP,
+            read_settings: Arc::new(move || Ok(settings.clone())),
+        }
     }
 
     /// Calls the admin API as the operator, with a JSON body unless it is null.
     pub async fn operator(&self, method: &str, path: &str, body: Value) -> Answer {
-        let settings = self.doorward.settings().clone();
-        let operator = Operator {
-            administrator: Administrator::APP,
-            read_settings: Arc::new(move || Ok(settings.clone())),
-        };
         let request = Request::builder()
             .method(method)
             .uri(path)
             .header(header::CONTENT_TYPE, "application/json")
-            .extension(operator);
+            .extension(self.operator_extension());
         let body = if body.is_null() { Body::empty() } else { Body::from(body.to_string()) };
         self.send(request.body(body).unwrap()).await
+    }
+
+    /// Orders something as the operator and returns the answer, which is a success.
+    pub async fn ordered(&self, method: &str, path: &str, body: Value) -> Value {
+        let answer = self.operator(method, path, body).await;
+        assert!(answer.status.is_success(), "{method} {path}: {}", answer.body);
+        if answer.body.is_empty() { Value::Null } else { answer.json() }
+    }
+
+    /// Orders something about a user as the operator: `what` follows the path of the user.
+    pub async fn order(&self, method: &str, user: &str, what: &str, body: Value) -> Answer {
+        let answer = self.operator(method, &format!("/api/admin/users/{user}{what}"), body).await;
+        assert!(answer.status.is_success(), "{method} {user}{what}: {}", answer.body);
+        answer
+    }
+
+    /// The signing keys, as the operator sees them.
+    pub async fn signing_keys(&self) -> Vec<SigningKey> {
+        keys_of(self.ordered("GET", SIGNING_KEYS, Value::Null).await)
+    }
+
+    /// Rotates the signing keys and returns them.
+    pub async fn rotate_keys(&self) -> Vec<SigningKey> {
+        keys_of(self.ordered("POST", SIGNING_KEYS, Value::Null).await)
+    }
+
+    /// Revokes a signing key and returns the others.
+    pub async fn revoke_key(&self, kid: &str) -> Vec<SigningKey> {
+        keys_of(self.ordered("DELETE", &format!("{SIGNING_KEYS}/{kid}"), Value::Null).await)
     }
 
     pub async fn register(&self, name: &str, email: &str) -> Member {

@@ -4,13 +4,7 @@ use axum::{
     body::Body,
     http::{Request, StatusCode, header},
 };
-use doorward::{
-    Settings,
-    internals::{
-        control::{Command, Secret, UserRef},
-        credential::password::Cost,
-    },
-};
+use doorward::{Settings, internals::credential::password::Cost};
 use serde_json::{Value, json};
 
 use crate::support::{Answer, NOT_FOUND, TestServer};
@@ -161,9 +155,7 @@ async fn a_new_password_can_be_used_from_any_network() {
     let server = open(|settings| settings).await;
     server.register("Ada", ADA).await;
     assert_eq!(guesses(&server, anywhere(400), ADA).await, 100);
-    let command =
-        Command::SetPassword(UserRef(ADA.into()), Secret::from("another horse".to_owned()));
-    server.command(command).await;
+    server.order("POST", ADA, "/password", json!({"password": "another horse"})).await;
     let answer = login_from(&server, "203.0.113.8", ADA, "another horse").await;
     assert_eq!(answer.status, StatusCode::OK);
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use doorward::internals::{Internals, control::Command};
+use doorward::internals::Internals;
 use serde_json::{Value, json};
 
 use crate::support::{Answer, TestServer};
@@ -26,7 +26,7 @@ async fn the_key_set_holds_every_key_that_verifies_or_is_to_sign() {
     for (member, value) in [("kty", "EC"), ("crv", "P-256"), ("alg", "ES256"), ("use", "sig")] {
         assert_eq!(first[member], value);
     }
-    server.command(Command::RotateKeys).await;
+    server.rotate_keys().await;
     let set = server.get(KEY_SET).await.json();
     assert_eq!((set["keys"].as_array().unwrap().len(), &set["keys"][0]), (2, first));
 
@@ -35,7 +35,7 @@ async fn the_key_set_holds_every_key_that_verifies_or_is_to_sign() {
     let rotated = server.get(KEY_SET).await.json();
     assert_eq!(rotated["keys"], json!([set["keys"][1], first]), "the one that signs comes first");
 
-    server.command(Command::RevokeKey(first["kid"].as_str().unwrap().to_owned())).await;
+    server.revoke_key(first["kid"].as_str().unwrap()).await;
     assert_eq!(server.get(KEY_SET).await.json()["keys"], json!([set["keys"][1]]));
 }
 

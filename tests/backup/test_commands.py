@@ -145,7 +145,13 @@ def test_what_was_there_is_kept_beside(filled, new_installation, tmp_path):
     said = target.run("restore", tmp_path / "file", "--replace")
     [kept] = target.folder.glob("replaced-*")
     assert str(kept) in said and kept.stat().st_mode & 0o777 == 0o700
-    assert {path.name for path in kept.iterdir()} == {"doorward.db", "signing-key.pem", "cookie-secret", "factor-secret"}
+    assert {path.name for path in kept.iterdir()} == {
+        "doorward.db",
+        "signing-key.pem",
+        "cookie-secret",
+        "factor-secret",
+        "audit-secret",
+    }
     with target.service() as service:
         assert refused(service, filled.people) == []
         assert len(refused(service, people)) == 2

@@ -15,7 +15,7 @@ HERE = Path(__file__).resolve().parent
 REPOSITORY = HERE.parents[1]
 # The programs that tests/proxies starts are the same, and so are the mail servers of tests/mail.
 sys.path += [str(HERE.parent / "proxies"), str(HERE.parent / "mail")]
-for module in ("support", "sites", "letters", "guarded_site", "people", "visitor", "factors", "page_states"):
+for module in ("support", "sites", "letters", "guarded_site", "people", "visitor", "factors", "page_states", "admin_states"):
     pytest.register_assert_rewrite(module)
 
 import https_settings  # noqa: E402

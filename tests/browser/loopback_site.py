@@ -12,7 +12,7 @@ from support import Integration, Journal
 TITLE = "Reports"
 STAFF_TITLE = "Staff only"
 
-# Everybody is admitted to the first app, and nobody without the role to the second.
+# Everybody is admitted to the first app, and nobody without the role to the second. Keys count at the first.
 SETTINGS = """
 [branding]
 contact = "help@example.com"
@@ -26,6 +26,7 @@ origins = ["{reports}"]
 title = "{title}"
 grant = "user"
 allow = '!user.disabled'
+keys = true
 
 [guards.staff]
 proxy = "caddy"
@@ -33,6 +34,9 @@ origins = ["{staff}"]
 title = "{staff_title}"
 grant = "user"
 allow = '"staff" in user.roles && user.emailVerified'
+
+[admin.helpdesk]
+scopes = ["users:read", "users:write"]
 """
 
 MAIL_SETTINGS = """

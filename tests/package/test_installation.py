@@ -66,7 +66,7 @@ def test_the_service_runs_after_the_installation_as_its_own_user(machine):
     assert owners(machine, SETTINGS) == {"": "root:doorward 640"}
     files = owners(machine, DATA)
     assert files[""] == "doorward:doorward 700"
-    assert {"doorward.db", "signing-key.pem", "cookie-secret", "factor-secret"} < files.keys()
+    assert {"doorward.db", "signing-key.pem", "cookie-secret", "factor-secret", "audit-secret"} < files.keys()
     assert {rights for name, rights in files.items() if name} == {"doorward:doorward 600"}
 
 

@@ -239,7 +239,7 @@ fn migrating_to_postgres_and_back_keeps_every_session() {
         assert_eq!(server.client.guard(&member.token), 200);
     }
     assert_eq!(server.client.guard(&gone.token), 401);
-    for name in ["cookie-secret", "factor-secret"] {
+    for name in ["cookie-secret", "factor-secret", "audit-secret"] {
         let secret = |home: &Home| fs::read(home.database().with_file_name(name)).unwrap();
         assert_eq!(secret(&back), secret(&home), "{name}");
     }

@@ -272,19 +272,30 @@ fn the_log_says_which_operator_ran_a_command() {
         let logged = server.stop().stderr;
         let lines = lines(&logged);
         let uid = rustix::process::getuid().as_raw();
+        let by_operator = |line: &Value| {
+            assert_eq!(line["span"]["uid"], json!(uid), "{line}");
+            assert!(line["span"]["pid"].as_i64().is_some_and(|pid| pid > 1), "{line}");
+            line.clone()
+        };
         let of = |command: &str, message: &str| {
             let is_it = |line: &&Value| {
                 line["span"]["command"] == command
                     && line["message"].as_str().is_some_and(|text| text.starts_with(message))
             };
-            let line = lines.iter().find(is_it)?;
-            assert_eq!(line["span"]["uid"], json!(uid), "{line}");
-            assert!(line["span"]["pid"].as_i64().is_some_and(|pid| pid > 1), "{line}");
-            Some(line.clone())
+            lines.iter().find(is_it).map(by_operator)
         };
-        assert!(of("emergency", "all keys and secrets replaced").is_some(), "{logged}");
+        let says = |message: &str| {
+            let is_it = |line: &&Value| {
+                line["message"].as_str().is_some_and(|text| text.starts_with(message))
+            };
+            lines.iter().find(is_it).map(by_operator)
+        };
+        assert!(says("all keys and secrets replaced").is_some(), "{logged}");
         assert!(!logged.contains(&email), "{logged}");
         if level == "info" {
+            let is_request = |line: &&Value| line["route"] == "/api/admin/emergency";
+            let request = lines.iter().find(is_request).map(by_operator).unwrap();
+            assert_eq!((&request["method"], &request["status"]), (&json!("POST"), &json!(200)));
             let disabled = of("disable_user", "disabled by the operator").unwrap();
             assert_eq!(disabled["user"], json!(ada.id));
             assert!(of("show_user", "command received").is_some(), "{logged}");

@@ -229,7 +229,8 @@ async fn a_difference_in_mail_is_detected() {
     let mut meddle = |progress: Progress| {
         if progress.step.contains("old") {
             let moved = Arc::clone(&moved);
-            let meddling = async move { moved.give_up_mail(id, "no", NOW).await.unwrap() };
+            let meddling =
+                async move { moved.give_up_mail(id, "no", NOW, &Effects::NONE).await.unwrap() };
             tokio::task::block_in_place(|| tokio::runtime::Handle::current().block_on(meddling));
         }
     };
@@ -250,7 +251,7 @@ async fn mail_moves_to_postgres_and_back() {
     add_users(&store, 3).await;
     let queue = store.mail_queue(None, 10).await.unwrap();
     store.postpone_mail(queue[0].mail.id, NOW, "later").await.unwrap();
-    store.give_up_mail(queue[1].mail.id, "no", NOW).await.unwrap();
+    store.give_up_mail(queue[1].mail.id, "no", NOW, &Effects::NONE).await.unwrap();
     // A claim by the old installation does not hold in the new one.
     assert_eq!(store.claim_mail(MAIL_DUE, Duration::from_secs(300), 10).await.unwrap().len(), 2);
     let between = Installation { store: Arc::clone(&postgres), key_store };

@@ -160,7 +160,7 @@ async fn claim_and_retry(store: &Store) {
 
     // Mail that was given up stays until it is retried.
     assert_eq!(claim(store, after(1000)).await, claimed(1));
-    store.give_up_mail(mail.id, "550 no", after(1001)).await.unwrap();
+    store.give_up_mail(mail.id, "550 no", after(1001), &Effects::NONE).await.unwrap();
     let QueuedMail { attempts, failure, given_up_at, .. } = only(store).await;
     assert_eq!((attempts, given_up_at), (2, Some(after(1001))));
     assert_eq!(failure.as_deref(), Some("550 no"));
@@ -170,7 +170,7 @@ async fn claim_and_retry(store: &Store) {
     assert_eq!(claim(store, after(2000)).await, claimed(2));
 
     // Mail that has expired is not retried, and giving it up is no attempt.
-    store.give_up_mail(mail.id, "expired", mail.expires_at).await.unwrap();
+    store.give_up_mail(mail.id, "expired", mail.expires_at, &Effects::NONE).await.unwrap();
     assert_eq!(only(store).await.attempts, 2);
     assert_eq!(store.retry_mail(mail.expires_at).await.unwrap(), 0);
     let kept_until = mail.expires_at + KEEP_GIVEN_UP;
@@ -183,7 +183,7 @@ async fn claim_and_retry(store: &Store) {
     // A mail that is gone is not brought back.
     store.release_mail(mail.id).await.unwrap();
     store.postpone_mail(mail.id, NOW, "late").await.unwrap();
-    store.give_up_mail(mail.id, "late", NOW).await.unwrap();
+    store.give_up_mail(mail.id, "late", NOW, &Effects::NONE).await.unwrap();
     assert_eq!(store.retry_mail(NOW).await.unwrap(), 0);
     assert_eq!(store.mail_queue(None, 10).await.unwrap(), []);
 }

@@ -7,8 +7,7 @@ use super::{
     finding::{Kind, Report},
 };
 use crate::{
-    Settings, clock::Timestamp, config::DatabaseUrl, control::Diagnosis, data_folder::DataFolder,
-    store::DatabaseReport,
+    Settings, clock::Timestamp, config::DatabaseUrl, data_folder::DataFolder, store::DatabaseReport,
 };
 
 /// A server keeps the log below this; SQLite shrinks it when checkpoints succeed.
@@ -17,8 +16,14 @@ const MAX_CLOCK_DIFFERENCE: i64 = 5_000;
 /// A key of this age should be replaced: the longer it lives, the more copies of it exist in backups.
 const OLD_KEY: Duration = Duration::from_secs(400 * 24 * 60 * 60);
 
-pub(super) fn check(report: &mut Report, settings: &Settings, diagnosis: &Diagnosis) {
-    let database = match &diagnosis.database {
+/// Judges what the database says, or why it says nothing. `clock` is that of the server, in milliseconds since 1970.
+pub(super) fn check(
+    report: &mut Report,
+    settings: &Settings,
+    database: &Result<DatabaseReport, String>,
+    clock: i64,
+) {
+    let database = match database {
         Ok(database) => database,
         Err(error) => {
             report.add(
@@ -30,7 +35,7 @@ pub(super) fn check(report: &mut Report, settings: &Settings, diagnosis: &Diagno
         }
     };
     report.checked(format!("database: {}", database.version));
-    judge(report, settings, database, diagnosis.clock);
+    judge(report, settings, database, clock);
 }
 
 /// What to do if a database cannot be used.

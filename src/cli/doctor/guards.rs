@@ -1,25 +1,32 @@
 //! The declared guards: their warnings, what they lack for browsers, and whether the running server has them.
 
-use super::finding::{Kind, Report};
+use super::{
+    super::{
+        guard::{PATH, without_decisions},
+        within,
+    },
+    finding::{Kind, Report},
+};
 use crate::{
     Settings,
     access::guard::Guard,
-    control::{Command, CommandRunner, GuardInfo, Reply},
+    control::AdminClient,
+    http::api::admin::guards::{self, BrowserCheck, Guards},
 };
 
-pub(super) async fn check(report: &mut Report, settings: &Settings, runner: &CommandRunner) {
+pub(super) async fn check(report: &mut Report, settings: &Settings, client: &AdminClient) {
     for warning in settings.guards.iter().filter_map(Guard::warning) {
         report.add(Kind::GuardWarning, warning, "change the condition, and run `doorward reload`");
     }
     report.checked(format!("guards: {}", settings.guards.len()));
-    if let Ok(Reply::Guards(running)) = runner.run(&Command::ListGuards).await
-        && runner.is_server()
+    if client.is_server()
+        && let Ok(running) = client.get::<Guards>(PATH).await
     {
-        compare(report, settings, &running);
+        compare(report, settings, &without_decisions(running));
     }
     for guard in settings.guards.iter().filter(|guard| !guard.origins.is_empty()) {
-        let command = Command::CheckBrowsers { guard: guard.name.clone() };
-        if let Ok(Reply::Browsers(check)) = runner.run(&command).await {
+        let path = format!("{}/browsers", within(PATH, &guard.name));
+        if let Ok(check) = client.get::<BrowserCheck>(&path).await {
             for finding in check.findings {
                 report.add(
                     Kind::GuardBrowsers,
@@ -31,7 +38,7 @@ pub(super) async fn check(report: &mut Report, settings: &Settings, runner: &Com
     }
 }
 
-fn compare(report: &mut Report, settings: &Settings, running: &[GuardInfo]) {
+fn compare(report: &mut Report, settings: &Settings, running: &[guards::Guard]) {
     let is_running = |guard: &Guard| {
         running.iter().any(|info| info.name == guard.name && info.version == guard.version)
     };

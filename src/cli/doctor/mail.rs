@@ -1,21 +1,21 @@
 //! Mail: whether it is configured where something needs it, whether its server answers, and what waits.
 
-use super::finding::{Kind, Report};
+use super::{
+    super::mail::page,
+    finding::{Kind, Report},
+};
 use crate::{
     Settings,
     access::registration::InvitationPolicy,
-    control::{Command, CommandRunner, MailInfo, Reply},
+    control::AdminClient,
+    http::api::admin::mail::{Mail, Mails},
     mail::Transport,
 };
 
 /// Longer than a mail server that postpones new senders needs.
 const LONG_WAIT_SECONDS: u64 = 15 * 60;
 
-pub(super) async fn check(
-    report: &mut Report,
-    settings: &Settings,
-    runner: Option<&CommandRunner>,
-) {
+pub(super) async fn check(report: &mut Report, settings: &Settings, client: Option<&AdminClient>) {
     let Some(url) = &settings.mail.url else {
         report.checked("mail is not configured");
         check_missing(report, settings);
@@ -34,8 +34,8 @@ pub(super) async fn check(
             report.add(Kind::MailUnreachable, format!("mail server {url}: {problem}"), advice);
         }
     }
-    if let Some(runner) = runner {
-        check_queue(report, &queue(runner).await);
+    if let Some(client) = client {
+        check_queue(report, &queue(client).await);
     }
 }
 
@@ -63,15 +63,12 @@ fn check_missing(report: &mut Report, settings: &Settings) {
     }
 }
 
-async fn queue(runner: &CommandRunner) -> Vec<MailInfo> {
+async fn queue(client: &AdminClient) -> Vec<Mail> {
     /// Enough to know that there is trouble.
     const MAX_PAGES: usize = 5;
     let (mut all, mut after) = (Vec::new(), None);
     for _ in 0..MAX_PAGES {
-        let Ok(Reply::Mails { mails, next }) = runner.run(&Command::ListMail { after }).await
-        else {
-            break;
-        };
+        let Ok(Mails { mails, next }) = page(client, after.as_deref()).await else { break };
         all.extend(mails);
         after = next;
         if after.is_none() {
@@ -81,10 +78,9 @@ async fn queue(runner: &CommandRunner) -> Vec<MailInfo> {
     all
 }
 
-fn check_queue(report: &mut Report, mails: &[MailInfo]) {
+fn check_queue(report: &mut Report, mails: &[Mail]) {
     let given_up = mails.iter().filter(|mail| mail.given_up_at.is_some()).count();
-    let is_late =
-        |mail: &&MailInfo| mail.given_up_at.is_none() && mail.age_seconds > LONG_WAIT_SECONDS;
+    let is_late = |mail: &&Mail| mail.given_up_at.is_none() && mail.age_seconds > LONG_WAIT_SECONDS;
     let late = mails.iter().filter(is_late).count();
     report.checked(format!("mail queue: {} wait, {given_up} given up", mails.len() - given_up));
     let show = "`doorward mail queue` shows why, `doorward mail retry` sends it again";
@@ -109,8 +105,8 @@ fn check_queue(report: &mut Report, mails: &[MailInfo]) {
 mod tests {
     use super::*;
 
-    fn mail(age_seconds: u64, given_up: bool) -> MailInfo {
-        MailInfo {
+    fn mail(age_seconds: u64, given_up: bool) -> Mail {
+        Mail {
             id: String::new(),
             address: String::new(),
             message: String::new(),

@@ -17,15 +17,15 @@ mod settings;
 
 use std::path::Path;
 
-use anyhow::anyhow;
-
 use self::finding::{Kind, Report, Severity};
-use super::{Output, block_on, counted, exit_code::Negative, print_json};
+use super::{Output, block_on, counted, exit_code::Negative, millis, print_json};
 use crate::{
     Settings,
     clock::Clock,
     config::{DatabaseUrl, Origins, Sources, reachable},
-    control::{self, Command, CommandRunner, Diagnosis, Reply},
+    control::{self, AdminClient},
+    http::api::admin::status::Status,
+    store::DatabaseReport,
 };
 
 /// Look for mistakes in the set-up and say what to do; changes nothing and sends no mail
@@ -97,17 +97,17 @@ async fn examine(report: &mut Report, settings: Settings, origins: &Origins) -> 
     hashing::check(report, &settings).await?;
     let opened = open(report, &settings).await;
     let running = match &opened {
-        Some((runner, diagnosis)) => {
-            database::check(report, &settings, diagnosis);
-            guards::check(report, &settings, runner).await;
-            if runner.is_server() {
-                settings::compare(report, &settings, diagnosis);
-                server::check(report, diagnosis, &settings).await;
+        Some(Opened { client, status, database: database_report }) => {
+            database::check(report, &settings, database_report, millis(&status.clock));
+            guards::check(report, &settings, client).await;
+            if client.is_server() {
+                settings::compare(report, &settings, status);
+                server::check(report, status, &settings).await;
                 if let (Some(folder), Some(_)) = (settings.folder(), database) {
                     disk::check_reserve(report, folder);
                 }
             }
-            runner.is_server().then_some(runner)
+            client.is_server().then_some(client)
         }
         None => None,
     };
@@ -115,7 +115,7 @@ async fn examine(report: &mut Report, settings: Settings, origins: &Origins) -> 
     let has_no_socket = settings.folder().is_none();
     let is_stopped = !has_no_socket
         && match &opened {
-            Some((runner, _)) => !runner.is_server(),
+            Some(opened) => !opened.client.is_server(),
             None => settings.database.is_missing(),
         };
     port::check(report, &settings, is_stopped).await;
@@ -132,35 +132,42 @@ async fn examine(report: &mut Report, settings: Settings, origins: &Origins) -> 
             "start it (doorward serve): what needs a running server was not checked",
         );
     }
-    mail::check(report, &settings, opened.as_ref().map(|(runner, _)| runner)).await;
+    mail::check(report, &settings, opened.as_ref().map(|opened| &opened.client)).await;
     Ok(())
 }
 
+/// The running server or the opened database, and what it knows.
+struct Opened {
+    client: AdminClient,
+    status: Status,
+    /// What the database says, or why it says nothing.
+    database: Result<DatabaseReport, String>,
+}
+
 /// Finds the running server or opens the database, and asks it what it knows.
-async fn open(report: &mut Report, settings: &Settings) -> Option<(CommandRunner, Diagnosis)> {
+async fn open(report: &mut Report, settings: &Settings) -> Option<Opened> {
     let asked = async {
-        let runner = CommandRunner::open(settings.clone()).await?;
-        match runner.run(&Command::Diagnose).await? {
-            Reply::Diagnosis(diagnosis) => Ok((runner, *diagnosis)),
-            Reply::Failed(cause) => Err(anyhow!("{cause}")),
-            _ => Err(super::unexpected_reply()),
-        }
+        let client = AdminClient::open(settings.clone()).await?;
+        let status = client.get("/api/admin/status").await?;
+        let database = client.get("/api/admin/status/database").await;
+        let database = database.map_err(|error| error.to_string());
+        Ok::<_, control::Error>(Opened { client, status, database })
     };
     match asked.await {
         Ok(opened) => Some(opened),
         Err(error) => {
-            let (kind, advice) = match error.downcast_ref::<control::Error>() {
-                Some(control::Error::NoDatabase(_)) if settings.database.is_missing() => {
+            let (kind, advice) = match error {
+                control::Error::NoDatabase(_) if settings.database.is_missing() => {
                     (Kind::ServerNotRunning, "the server creates the database at its first start")
                 }
-                Some(control::Error::Unreachable { .. }) => (
+                control::Error::Unreachable { .. } => (
                     Kind::ServerUnreachable,
                     "run this command as the user that the server runs as, or restart it",
                 ),
-                Some(_) => (Kind::DatabaseUnavailable, database::advice(settings)),
-                None => {
+                control::Error::Refused { .. } | control::Error::Io(_) => {
                     (Kind::ServerUnreachable, "restart the server: it may have another version")
                 }
+                _ => (Kind::DatabaseUnavailable, database::advice(settings)),
             };
             report.add(kind, error.to_string(), advice);
             None

@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use axum::http::Method;
 use chrono::DateTime;
 use hyper::{Uri, header::DATE};
 use serde::Deserialize;
@@ -19,12 +20,17 @@ use crate::{
     Settings,
     clock::Timestamp,
     config::PublicUrl,
-    control::{Command, CommandRunner, Reply},
-    http::paths::METADATA,
+    control::AdminClient,
+    http::{
+        api::admin::probes::{self, ProbeResult},
+        paths::METADATA,
+    },
     network::{Arrival, PROBE_HEADER},
     outbound::http::{self, Error, HttpResponse},
 };
 
+/// Where the server is told of requests, and tells how they arrived.
+const PATH: &str = "/api/admin/probes";
 /// A documentation address (RFC 5737), which no client has.
 const FORGED: &str = "192.0.2.123";
 /// Clocks may differ by this much, and an answer may be this old.
@@ -37,7 +43,7 @@ const LIMIT: Duration = Duration::from_secs(10);
 pub(super) async fn check(
     report: &mut Report,
     settings: &Settings,
-    runner: Option<&CommandRunner>,
+    client: Option<&AdminClient>,
     now: Timestamp,
 ) {
     let Some(public_url) = &settings.public_url else {
@@ -56,7 +62,7 @@ pub(super) async fn check(
             "publish the service with https:// and correct public_url",
         );
     }
-    let probe = Probe { url: &url, runner };
+    let probe = Probe { url: &url, client };
     let place = format!("the certificate of {url}");
     let (answer, arrival) = match probe.ask_until_arrival(&[], settings).await {
         Ok(asked) => asked,
@@ -92,7 +98,7 @@ pub(super) async fn check(
         );
         return;
     }
-    if runner.is_none() {
+    if client.is_none() {
         report.checked(format!(
             "public_url {url} leads to a Doorward; set data_folder to find out how requests arrive"
         ));
@@ -229,7 +235,7 @@ fn is_doorward(answer: &HttpResponse, settings: &Settings) -> bool {
 struct Probe<'a> {
     url: &'a str,
     /// The running server.
-    runner: Option<&'a CommandRunner>,
+    client: Option<&'a AdminClient>,
 }
 
 impl Probe<'_> {
@@ -242,7 +248,7 @@ impl Probe<'_> {
     ) -> Result<(HttpResponse, Option<Arrival>), Error> {
         let mut asked = self.ask(headers).await?;
         for _ in 1..ATTEMPTS {
-            if asked.1.is_some() || self.runner.is_none() || !is_doorward(&asked.0, settings) {
+            if asked.1.is_some() || self.client.is_none() || !is_doorward(&asked.0, settings) {
                 break;
             }
             asked = self.ask(headers).await?;
@@ -255,20 +261,27 @@ impl Probe<'_> {
         headers: &[(&str, &str)],
     ) -> Result<(HttpResponse, Option<Arrival>), Error> {
         let nonce = Uuid::new_v4().simple().to_string();
-        self.run(Command::ExpectProbe(nonce.clone())).await;
+        self.announce(&nonce).await;
         // The query keeps caches from answering.
         let url = format!("{}{}?probe={nonce}", self.url, METADATA);
         let own = [(PROBE_HEADER, nonce.as_str()), ("cache-control", "no-cache")];
         let answer = http::get(&url, &[&own, headers].concat(), LIMIT).await?;
-        let arrival = match self.run(Command::ShowProbe(nonce.clone())).await {
-            Some(Reply::Probe(arrival)) => arrival,
-            _ => None,
+        let arrival = match self.client {
+            Some(client) => {
+                let result = client.get::<ProbeResult>(&format!("{PATH}/{nonce}")).await;
+                result.ok().and_then(|result| result.arrival)
+            }
+            None => None,
         };
         Ok((answer, arrival))
     }
 
-    async fn run(&self, command: Command) -> Option<Reply> {
-        self.runner?.run(&command).await.ok()
+    async fn announce(&self, nonce: &str) {
+        if let Some(client) = self.client {
+            let probe = probes::Probe { nonce: nonce.to_owned() };
+            // Without it, the request is not found to have arrived.
+            let _ = client.order::<()>(Method::POST, PATH, &probe).await;
+        }
     }
 }
 

@@ -11,11 +11,11 @@ use super::{
 use crate::{
     Settings,
     config::{MetricsListen, reachable},
-    control::Diagnosis,
+    http::api::admin::status::Status,
 };
 
 /// Checks what the running server says about itself, and whether it answers at its address.
-pub(super) async fn check(report: &mut Report, running: &Diagnosis, settings: &Settings) {
+pub(super) async fn check(report: &mut Report, running: &Status, settings: &Settings) {
     if running.version != env!("CARGO_PKG_VERSION") {
         report.add(
             Kind::ServerVersion,

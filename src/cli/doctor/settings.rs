@@ -6,7 +6,7 @@ use super::finding::{Kind, Report};
 use crate::{
     Settings,
     config::{Origins, Sources, VARIABLE_PREFIX, keys},
-    control::Diagnosis,
+    http::api::admin::status::Status,
 };
 
 /// Reads the settings. `None` if that is not possible: then nothing else can be checked.
@@ -77,12 +77,10 @@ pub(super) fn check_passkeys(report: &mut Report, settings: &Settings) {
 }
 
 /// Compares the settings with those of the running server.
-pub(super) fn compare(report: &mut Report, settings: &Settings, running: &Diagnosis) {
+pub(super) fn compare(report: &mut Report, settings: &Settings, running: &Status) {
     report.checked("the running server has these settings");
     for key in keys() {
-        let Some((_, value)) = running.settings.iter().find(|(name, _)| name == key.name) else {
-            continue;
-        };
+        let Some(value) = running.settings.get(key.name) else { continue };
         let wanted = key.value(settings);
         if *value != wanted {
             report.add(

@@ -16,23 +16,24 @@ use std::{
 };
 
 use anyhow::{Context as _, bail};
+use axum::{body::Body, http::Request};
+use bytes::Bytes;
 use serde::Serialize;
+use zeroize::Zeroizing;
 
 use self::{
     file::{Entry, Format, Position},
     record::{Context, Fault, Notes, Raw, Valid},
     system::System,
 };
-use super::{
-    block_on, counted, print_json, progress::ProgressLine, reject_failure, terminal::quoted_list,
-    unexpected_reply,
-};
+use super::{block_on, counted, print_json, progress::ProgressLine, terminal::quoted_list};
 use crate::{
     Settings,
     clock::{Clock, Timestamp},
     config::SettingsError,
-    control::{self, CommandRunner, ImportOutcome, Reply, UserRecord},
+    control::{AdminClient, read_all, succeed},
     credential::password::{Cost, HashCost, HashOptions, PasswordHash, ScryptCost},
+    http::api::admin::import::{ImportOutcome, ImportedLine, UserRecord},
 };
 
 #[derive(clap::Args)]
@@ -88,7 +89,7 @@ pub(super) const EXAMPLES: &str = "Examples:
   doorward import users.jsonl
   doorward import realm.json --from keycloak --skip-bad";
 
-/// The most bytes of a batch. The server takes commands of up to 64 KiB.
+/// The most bytes of a request. The server imports so many in one transaction, and the progress is shown after each.
 const BATCH_BYTES: usize = 56 << 10;
 /// The most lines of the report that have the same kind of fault.
 const LINES_PER_KIND: usize = 20;
@@ -193,16 +194,17 @@ impl Users {
         Contents { users, bad, .. }: &mut Contents,
         line: &mut ProgressLine,
     ) -> anyhow::Result<(Vec<ImportOutcome>, bool)> {
-        let runner = CommandRunner::open_to_import(settings).await?;
+        // A server has to read the secrets of authenticator apps later.
+        let client = AdminClient::open_to_make_secrets(settings).await?;
         let mut outcomes = Vec::new();
         // One bad line stops the import before anything is written.
         if self.dry_run || !self.skip_bad {
-            outcomes = send(&runner, users, false, line).await?;
+            outcomes = send(&client, users, false, line).await?;
             find_taken_ids(users, &mut outcomes, bad);
         }
         let writes = !self.dry_run && (bad.is_empty() || self.skip_bad);
         if writes {
-            outcomes = send(&runner, users, true, line).await?;
+            outcomes = send(&client, users, true, line).await?;
             find_taken_ids(users, &mut outcomes, bad);
         }
         Ok((outcomes, writes))
@@ -289,10 +291,12 @@ impl Users {
             match outcome {
                 ImportOutcome::Added => added += 1,
                 ImportOutcome::Exists => existing += 1,
-                ImportOutcome::Differs(fields) => differing.push(differs(fields)),
+                ImportOutcome::Differs { fields } => differing.push(differs(fields)),
                 ImportOutcome::EmailTaken => taken.push(differs(&["id".to_owned()])),
-                // Has become a bad line.
-                ImportOutcome::IdTaken(_) => {}
+                // Has become a bad line, or has ended the command.
+                ImportOutcome::IdTaken { .. }
+                | ImportOutcome::Invalid { .. }
+                | ImportOutcome::Failed { .. } => {}
             }
         }
         let file = &self.file;
@@ -452,7 +456,7 @@ fn find_taken_ids(users: &mut Vec<Located>, outcomes: &mut Vec<ImportOutcome>, b
     let mut untaken = Vec::with_capacity(outcomes.len());
     let mut checked = outcomes.drain(..);
     users.retain(|Located { position, is_id_derived, .. }| match checked.next() {
-        Some(ImportOutcome::IdTaken(owner)) => {
+        Some(ImportOutcome::IdTaken { email: owner }) => {
             let apart = if *is_id_derived {
                 "if the file is from another system than theirs, name it with --source; "
             } else {
@@ -494,38 +498,61 @@ fn find_duplicates(users: &mut Vec<Located>, bad: &mut Vec<Bad>) {
 
 /// Finds out what comes of each user, and adds the new ones if `writes`.
 async fn send(
-    runner: &CommandRunner,
+    client: &AdminClient,
     users: &[Located],
     writes: bool,
-    line: &mut ProgressLine,
+    progress: &mut ProgressLine,
 ) -> anyhow::Result<Vec<ImportOutcome>> {
     let (mut outcomes, total) = (Vec::with_capacity(users.len()), users.len() as u64);
     let step = if writes { "importing" } else { "checking" };
     let mut users = users.iter().map(|located| &located.user).peekable();
     while users.peek().is_some() {
-        let (mut batch, mut bytes) = (Vec::new(), 0);
+        let (mut batch, mut sent) = (Zeroizing::new(Vec::with_capacity(2 * BATCH_BYTES)), 0);
         while let Some(user) = users.peek() {
-            bytes += serde_json::to_vec(user)?.len() + 1;
-            if bytes > BATCH_BYTES && !batch.is_empty() {
+            let line = Zeroizing::new(serde_json::to_vec(user)?);
+            if batch.len() + line.len() > BATCH_BYTES && sent > 0 {
                 break;
             }
-            batch.push(UserRecord::clone(user));
+            batch.extend_from_slice(&line);
+            batch.push(b'\n');
+            sent += 1;
             users.next();
         }
-        let sent = batch.len();
-        let command = control::Command::ImportUsers { users: batch, only_check: !writes };
-        let reply = runner.run(&command).await.map_err(anyhow::Error::from);
-        let reply = reply.and_then(reject_failure).with_context(|| {
+        let imported = import_batch(client, batch, sent, writes).await.with_context(|| {
             let done = outcomes.len();
             format!("stopped after {done} of {total} users: run the same command again to continue")
         });
-        match reply? {
-            Reply::Imported(imported) if imported.len() == sent => outcomes.extend(imported),
-            _ => return Err(unexpected_reply()),
-        }
-        line.set(step, outcomes.len() as u64, total);
+        outcomes.extend(imported?);
+        progress.set(step, outcomes.len() as u64, total);
     }
     Ok(outcomes)
+}
+
+/// Sends users, one in each line, and returns what came of each.
+async fn import_batch(
+    client: &AdminClient,
+    batch: Zeroizing<Vec<u8>>,
+    sent: usize,
+    writes: bool,
+) -> anyhow::Result<Vec<ImportOutcome>> {
+    let path = format!("/api/admin/import?check={}", !writes);
+    let request = Request::post(path).body(Body::from(Bytes::from_owner(batch)))?;
+    let answer = read_all(succeed(client.send(request).await?).await?).await?;
+    let lines = answer.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+    let outcomes = lines.map(|line| {
+        Ok(match serde_json::from_slice::<ImportedLine>(line)?.outcome {
+            ImportOutcome::Failed { problem } => bail!("{problem}"),
+            ImportOutcome::Invalid { problem } => {
+                bail!("{problem}: do the command and the server have the same version?")
+            }
+            outcome => outcome,
+        })
+    });
+    let outcomes: Vec<_> = outcomes.collect::<anyhow::Result<_>>()?;
+    match outcomes.len() == sent {
+        true => Ok(outcomes),
+        false => bail!("the answer has {} of {sent} users", outcomes.len()),
+    }
 }
 
 #[cfg(test)]

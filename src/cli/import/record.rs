@@ -10,11 +10,11 @@ use zeroize::Zeroizing;
 use super::time;
 use crate::{
     access::guard::MAX_ROLES,
-    control::{Secret, UserRecord},
     credential::{
         password::{FirebaseKeys, HashFault, HashOptions, PasswordHash},
         totp::TotpSecret,
     },
+    http::api::admin::import::UserRecord,
     user::{Email, Name, Role, UserId},
 };
 
@@ -214,7 +214,7 @@ impl Raw {
         let updated_at = time("updatedAt", self.updated_at);
         let last_login_at = time("lastLoginAt", self.last_login_at);
         let hash = match self.hash.map(|hash| hash.import(context)).transpose() {
-            Ok(hash) => hash.map(|hash| Secret::from(hash.as_phc().to_owned())),
+            Ok(hash) => hash.map(|hash| Zeroizing::new(hash.as_phc().to_owned())),
             Err(fault) => {
                 let problem = format!(
                     "{fault}: correct it, or leave it empty and let the user set a password"
@@ -225,7 +225,7 @@ impl Raw {
         };
         let totp_secret = self.totp_secret.map(|secret| {
             let secret = Zeroizing::new(text_of(&secret).unwrap_or_default());
-            TotpSecret::from_base32(&secret).map(|secret| Secret::from(secret.base32()))
+            TotpSecret::from_base32(&secret).map(|secret| secret.base32())
         });
         if totp_secret.as_ref().is_some_and(Option::is_none) {
             let problem = "is not a secret of 16 to 64 bytes in base32: correct it, or leave it empty and let the user add a new one";

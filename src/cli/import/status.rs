@@ -6,20 +6,20 @@ use std::{
     time::Duration,
 };
 
+use axum::http::Method;
 use serde::Serialize;
 
 use crate::{
     Settings,
-    cli::{
-        Output, block_on, counted, parse_time_span, print_json, progress::ProgressLine,
-        reject_failure, unexpected_reply,
-    },
-    clock::{Clock, Timestamp},
-    control::{Command, CommandRunner, ImportedHashInfo, Reply},
+    cli::{Output, block_on, counted, parse_time_span, print_json, progress::ProgressLine},
+    clock::Clock,
+    control::AdminClient,
     credential::password::HashCost,
+    http::api::admin::imported_hashes::{self, Dropped, ImportedHashInfo, ImportedHashes},
 };
 
-/// Users of one command. The server executes it within 30 seconds, also on a slow disk.
+const PATH: &str = "/api/admin/imported-hashes";
+/// Users of one request, which has at most 100 values. The progress is shown after each.
 const BATCH: usize = 100;
 
 #[derive(clap::Args)]
@@ -84,14 +84,14 @@ struct Waiting {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Dropped {
+struct DropSummary {
     dry_run: bool,
     dropped: usize,
 }
 
 impl Status {
     pub(super) fn run(self, settings: Settings) -> anyhow::Result<()> {
-        let hashes = block_on(async { hashes(&CommandRunner::open(settings).await?).await })?;
+        let hashes = block_on(async { hashes(&AdminClient::open(settings).await?).await })?;
         let left = summarize(&hashes, self.users);
         if self.output.json {
             return print_json(&left);
@@ -119,14 +119,15 @@ impl Status {
 
 impl Drop {
     pub(super) fn run(self, settings: Settings) -> anyhow::Result<()> {
-        let imported_by = Clock::system().now() - self.unused_for;
+        let imported_by = (Clock::system().now() - self.unused_for).to_string();
         let mut line = ProgressLine::new();
         let dropped = block_on(async {
-            let runner = CommandRunner::open(settings).await?;
-            let unused: Vec<_> = hashes(&runner)
+            let client = AdminClient::open(settings).await?;
+            // RFC 3339 in UTC sorts as time does.
+            let unused: Vec<_> = hashes(&client)
                 .await?
                 .into_iter()
-                .filter(|hash| Timestamp::from_millis(hash.imported_at) <= imported_by)
+                .filter(|hash| hash.imported_at <= imported_by)
                 .map(|hash| hash.user)
                 .collect();
             if self.dry_run {
@@ -134,11 +135,9 @@ impl Drop {
             }
             let (mut done, mut dropped) = (0, 0);
             for users in unused.chunks(BATCH) {
-                let command = Command::DropImportedHashes(users.to_vec());
-                match reject_failure(runner.run(&command).await?)? {
-                    Reply::HashesDropped(count) => dropped += count,
-                    _ => return Err(unexpected_reply()),
-                }
+                let order = imported_hashes::Drop { users };
+                let answer: Dropped = client.order(Method::DELETE, PATH, &order).await?;
+                dropped += answer.dropped;
                 done += users.len();
                 line.set("dropping", done as u64, unused.len() as u64);
             }
@@ -146,7 +145,7 @@ impl Drop {
         })?;
         drop(line);
         if self.output.json {
-            return print_json(&Dropped { dry_run: self.dry_run, dropped });
+            return print_json(&DropSummary { dry_run: self.dry_run, dropped });
         }
         let would = if self.dry_run { "would be " } else { "" };
         print_line!("{} {would}dropped", counted(dropped, "password hash", "password hashes"));
@@ -160,22 +159,16 @@ impl Drop {
 }
 
 /// All imported hashes that are left, in the order of the addresses.
-async fn hashes(runner: &CommandRunner) -> anyhow::Result<Vec<ImportedHashInfo>> {
-    let (mut all, mut after) = (Vec::new(), None);
+async fn hashes(client: &AdminClient) -> anyhow::Result<Vec<ImportedHashInfo>> {
+    let (mut all, mut path) = (Vec::new(), PATH.to_owned());
     loop {
-        let command = Command::ListImportedHashes { after };
-        match reject_failure(runner.run(&command).await?)? {
-            Reply::ImportedHashes { hashes, next } => {
-                all.extend(hashes);
-                after = next;
-            }
-            _ => return Err(unexpected_reply()),
-        }
-        if after.is_none() {
-            all.sort_by(|one, other| one.email.cmp(&other.email));
-            return Ok(all);
-        }
+        let ImportedHashes { hashes, next } = client.get(&path).await?;
+        all.extend(hashes);
+        let Some(next) = next else { break };
+        path = format!("{PATH}?after={next}");
     }
+    all.sort_by(|one, other| one.email.cmp(&other.email));
+    Ok(all)
 }
 
 /// The day of a time.
@@ -183,19 +176,22 @@ fn day(time: &str) -> &str {
     time.split('T').next().unwrap_or(time)
 }
 
+/// The scheme and cost of a hash, which the operator gets.
+fn prefix(hash: &ImportedHashInfo) -> &str {
+    hash.prefix.as_ref().map_or("", |prefix| prefix.as_str())
+}
+
 fn summarize(hashes: &[ImportedHashInfo], lists_users: bool) -> Left {
-    let prefixes: BTreeSet<_> = hashes.iter().map(|hash| hash.prefix.as_str().to_owned()).collect();
+    let prefixes: BTreeSet<_> = hashes.iter().map(|hash| prefix(hash).to_owned()).collect();
     let costs = HashCost::measure(prefixes);
     let name = |hash: &ImportedHashInfo| {
-        costs.get(hash.prefix.as_str()).map_or_else(String::new, |cost| cost.name.clone())
+        costs.get(prefix(hash)).map_or_else(String::new, |cost| cost.name.clone())
     };
-    let mut times: BTreeMap<&str, Vec<i64>> = BTreeMap::new();
+    let mut times: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for hash in hashes {
-        times.entry(hash.prefix.as_str()).or_default().push(hash.imported_at);
+        times.entry(prefix(hash)).or_default().push(&hash.imported_at);
     }
-    let time = |millis: Option<&i64>| {
-        millis.map_or_else(String::new, |millis| Timestamp::from_millis(*millis).to_string())
-    };
+    let time = |time: Option<&&str>| time.map_or_else(String::new, |time| (*time).to_owned());
     let groups = costs.iter().filter_map(|(prefix, cost)| {
         let times = times.get(prefix.as_str())?;
         Some(Group {
@@ -213,7 +209,7 @@ fn summarize(hashes: &[ImportedHashInfo], lists_users: bool) -> Left {
         id: hash.user.clone(),
         email: hash.email.clone(),
         hash: name(hash),
-        imported_at: Timestamp::from_millis(hash.imported_at).to_string(),
+        imported_at: hash.imported_at.clone(),
     });
     Left {
         users: hashes.len(),

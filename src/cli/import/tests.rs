@@ -324,7 +324,7 @@ fn a_user_whose_id_somebody_else_has_is_bad() {
         user: read(None, json!({"id": id, "email": format!("{line}@example.com")})).unwrap(),
         is_id_derived: id.len() < 36,
     };
-    let taken = || ImportOutcome::IdTaken("ada@example.com".into());
+    let taken = || ImportOutcome::IdTaken { email: "ada@example.com".into() };
     let mut users =
         vec![user(2, "1"), user(3, "2"), user(4, "0190a0a0-0000-4000-8000-00000000000a")];
     let mut outcomes = vec![taken(), ImportOutcome::Added, taken()];

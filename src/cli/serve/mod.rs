@@ -21,7 +21,7 @@ use tokio::{
 use self::notify::Notifier;
 use crate::{
     Doorward, Settings,
-    account::guard_reload,
+    account::{guard_reload, roles},
     clock::Clock,
     config::{
         DatabaseUrl, Origins, ReadSettings, ServiceManager, SettingsError, Sources, absolute,
@@ -102,7 +102,7 @@ impl Serve {
         });
         let serving_commands = doorward.serve_commands_with(Arc::clone(&read));
         doorward.set_listen_address(address);
-        let overview = Overview::of(&doorward, settings_file);
+        let overview = Overview::of(&doorward, settings_file).await;
         tracing::info!(
             %address,
             version = env!("CARGO_PKG_VERSION"),
@@ -111,6 +111,11 @@ impl Serve {
             common_passwords = overview.common_passwords,
             "listening"
         );
+        if overview.lacks_admin {
+            tracing::info!(
+                "nobody has the role admin: make the first administrator with `{GRANT_ADMIN}`"
+            );
+        }
         if doorward.settings().is_exposed_on(address.ip()) {
             tracing::warn!(
                 %address,
@@ -166,6 +171,7 @@ impl Serve {
             () = supervise("watchdog", || notifier.report_alive(service_manager.watchdog)) => {}
         }
         tokio::join!(save_failures(&doorward), doorward.finish_mail());
+        close_trail(&doorward).await;
         tracing::info!("stopped");
         Ok(())
     }
@@ -186,6 +192,16 @@ async fn save_failures(doorward: &Doorward) {
     let saved = tokio::time::timeout(SAVE_TIMEOUT, doorward.save_failures()).await;
     if !matches!(saved, Ok(Ok(()))) {
         tracing::warn!("cannot save the failed logins of the last second");
+    }
+}
+
+/// Records the stop in the audit trail and publishes its last checkpoint.
+async fn close_trail(doorward: &Doorward) {
+    /// An unreachable database must not delay the stop.
+    const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
+    let closed = tokio::time::timeout(CLOSE_TIMEOUT, doorward.close_trail()).await;
+    if !matches!(closed, Ok(Ok(()))) {
+        tracing::warn!("cannot close the audit trail: the latest events have no checkpoint yet");
     }
 }
 
@@ -244,15 +260,20 @@ fn allow_connections(wanted: usize) -> usize {
     possible.min(wanted)
 }
 
+/// How the first administrator is made.
+const GRANT_ADMIN: &str = "doorward user grant ADDRESS admin";
+
 /// What an operator wants to see at the start.
 struct Overview {
     data: String,
     settings: String,
     common_passwords: &'static str,
+    /// Whether nobody has the role `admin`.
+    lacks_admin: bool,
 }
 
 impl Overview {
-    fn of(doorward: &Doorward, settings_file: Option<&Path>) -> Self {
+    async fn of(doorward: &Doorward, settings_file: Option<&Path>) -> Self {
         let database = &doorward.settings().database;
         let data = match (database, doorward.folder()) {
             (DatabaseUrl::Sqlite(_), Some(folder)) => {
@@ -264,13 +285,22 @@ impl Overview {
             Some(file) => absolute(file).display().to_string(),
             None => "no file: the defaults apply".to_owned(),
         };
-        Self { data, settings, common_passwords: doorward.settings().common_passwords() }
+        Self {
+            data,
+            settings,
+            common_passwords: doorward.settings().common_passwords(),
+            lacks_admin: roles::lack_admin(doorward).await,
+        }
     }
 }
 
 /// What a person at a terminal sees first: where everything is, and requests to try.
 fn greeting(url: &str, public_base: &str, has_pages: bool, overview: &Overview) -> String {
-    let Overview { data, settings, common_passwords } = overview;
+    let Overview { data, settings, common_passwords, lacks_admin } = overview;
+    let first_admin = match lacks_admin {
+        true => format!("  Nobody is an administrator yet: {GRANT_ADMIN}\n"),
+        false => String::new(),
+    };
     let open = match has_pages {
         true => {
             format!("  Open {public_base} in a browser, or register, log in and pass the guard:")
@@ -283,7 +313,7 @@ fn greeting(url: &str, public_base: &str, has_pages: bool, overview: &Overview) 
   data      {data}
   settings  {settings}
   Common passwords are {common_passwords}.
-
+{first_admin}
 {open}
 
     curl -s {url}/api/user -H 'Content-Type: application/json' -d '{{"name":"Ada Lovelace","email":"ada@example.com","password":"correct horse"}}'

@@ -9,6 +9,7 @@ use super::Doorward;
 use crate::{
     clock::Timestamp,
     delivery::{Attempt, Claimed, Delivery, LogEntry, Outcome, Queue, Round},
+    event::{Event, EventKind},
     mail::{
         self, Letterhead, MAX_SEND_TIME, Mail, MailSettings, Message, SendError, Transport,
         TransportError,
@@ -163,7 +164,12 @@ impl Queue for Outbox {
             Outcome::Postponed { due_at, failure } => {
                 store.postpone_mail(id, *due_at, failure).await
             }
-            Outcome::GivenUp { failure } => store.give_up_mail(id, failure, self.now()).await,
+            Outcome::GivenUp { failure } => {
+                let kind =
+                    EventKind::MailGivenUp { mail: id.to_string(), failure: failure.clone() };
+                let event = Event { subject: mail.user_id, ..Event::by_service(self.now(), kind) };
+                store.give_up_mail(id, failure, self.now(), &event.into()).await
+            }
         }
     }
 

@@ -4,8 +4,10 @@ use axum::http::StatusCode;
 
 use crate::{
     account::{
-        Failure, InvalidInput, InviteError, RegisterError, SignInError,
+        Failure, InvalidInput, InviteError, RegisterError, RoleError, SetPasswordError,
+        SignInError, UserError,
         change::ChangeError,
+        edit::EditError,
         keys::KeyError,
         one_time::{MailError, OneTimeError},
         proof::ConfirmError,
@@ -39,6 +41,9 @@ impl From<RegisterError> for Error {
             RegisterError::Invalid(invalid) => invalid.into(),
             RegisterError::NotAllowed => Self::MayNotRegister,
             RegisterError::EmailTaken => Self::EmailTaken,
+            RegisterError::OtherOrder => {
+                Self::NotDone(StatusCode::UNPROCESSABLE_ENTITY, error.to_string())
+            }
             RegisterError::Mailed => Self::Internal(error.to_string()),
             RegisterError::Failed(failure) => failure.into(),
         }
@@ -54,6 +59,9 @@ impl From<InviteError> for Error {
             | InviteError::Closed
             | InviteError::Role(_)
             | InviteError::Lifetime => Self::MayNotInvite,
+            InviteError::OtherOrder => {
+                Self::NotDone(StatusCode::UNPROCESSABLE_ENTITY, error.to_string())
+            }
             InviteError::EmailTaken => Self::EmailTaken,
             InviteError::AlreadyInvited => Self::AlreadyInvited,
             InviteError::Failed(failure) => failure.into(),
@@ -108,6 +116,47 @@ impl From<ChangeError> for Error {
             // The user has been deleted since the token was checked.
             ChangeError::NoSuchUser => Self::Unauthorized(Challenge::InvalidToken, None),
             ChangeError::Failed(failure) => failure.into(),
+        }
+    }
+}
+
+impl From<UserError> for Error {
+    fn from(error: UserError) -> Self {
+        match error {
+            UserError::NoSuchUser => Self::NotFound,
+            UserError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<EditError> for Error {
+    fn from(error: EditError) -> Self {
+        match error {
+            EditError::Changed => Self::NotDone(StatusCode::PRECONDITION_FAILED, error.to_string()),
+            EditError::EmailTaken => Self::EmailTaken,
+            EditError::NoSuchUser => Self::NotFound,
+            EditError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<SetPasswordError> for Error {
+    fn from(error: SetPasswordError) -> Self {
+        match error {
+            SetPasswordError::Invalid(invalid) => invalid.into(),
+            SetPasswordError::NoSuchUser => Self::NotFound,
+            SetPasswordError::Failed(failure) => failure.into(),
+        }
+    }
+}
+
+impl From<RoleError> for Error {
+    fn from(error: RoleError) -> Self {
+        match error {
+            RoleError::Invalid(_) => Self::NotDone(StatusCode::BAD_REQUEST, error.to_string()),
+            RoleError::TooMany => Self::NotDone(StatusCode::CONFLICT, error.to_string()),
+            RoleError::NoSuchUser => Self::NotFound,
+            RoleError::Store(error) => error.into(),
         }
     }
 }

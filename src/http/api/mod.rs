@@ -17,3 +17,4 @@ pub(super) mod register;
 pub(super) mod reset;
 pub(super) mod sessions;
 pub(super) mod verify;
+pub(super) mod witness;

@@ -161,7 +161,7 @@ impl From<RegisterError> for FormFailure {
             RegisterError::Invalid(invalid) => invalid.into(),
             RegisterError::NotAllowed => Self::may_not_register(),
             RegisterError::EmailTaken => Self::email_taken(),
-            RegisterError::Mailed => Self::Other(error.into()),
+            RegisterError::Mailed | RegisterError::OtherOrder => Self::Other(error.into()),
             RegisterError::Failed(failure) => failure.into(),
         }
     }
@@ -180,7 +180,7 @@ impl From<InviteError> for FormFailure {
             InviteError::Lifetime => {
                 Self::at(StatusCode::BAD_REQUEST, "days", FieldFault::InvalidDays)
             }
-            InviteError::NotAllowed => Self::Other(error.into()),
+            InviteError::NotAllowed | InviteError::OtherOrder => Self::Other(error.into()),
             InviteError::Failed(failure) => failure.into(),
         }
     }

@@ -149,7 +149,7 @@ impl Engine for PostgresDatabase {
 
     /// Deletes changes that every instance has read.
     async fn delete_expired(&self, limit: usize) -> Result<usize, Error> {
-        let delete = Transaction::new(WriteScope::Uncached, false, move |_, _| {
+        let delete = Transaction::new(WriteScope::Uncached, false, None, move |_, _| {
             let mut batch = StatementBatch::default();
             let deleted = batch.add(sql::DELETE_EXPIRED_CHANGES, [sql_limit(limit)]);
             batch.counting(move |rows| rows.of(deleted))

@@ -166,6 +166,7 @@ pub(super) fn row_of(name: SecretName) -> i64 {
     match name {
         SecretName::Cookies => 1,
         SecretName::Factors => 2,
+        SecretName::Audit => 3,
     }
 }
 
@@ -260,7 +261,7 @@ impl DatabaseKeys {
         scope: WriteScope,
         prepare: impl Fn() -> Write<()> + Send + Sync + 'static,
     ) -> Result<(), KeyStoreError> {
-        let transaction = Transaction::new(scope, false, move |_, _| prepare());
+        let transaction = Transaction::new(scope, false, None, move |_, _| prepare());
         self.engine.write(transaction).await?;
         Ok(())
     }

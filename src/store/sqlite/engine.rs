@@ -239,7 +239,11 @@ fn run_reads(database: &Database, number: usize, waiting: &Receiver<WaitingRead>
         };
         let outcome = catch_unwind(AssertUnwindSafe(|| db.and_then(work)));
         let (outcome, closes) = match outcome {
-            Ok(Ok(Verdict::Commit(result) | Verdict::RollBack(result))) => (Ok(result), false),
+            Ok(Ok(
+                Verdict::Commit(result)
+                | Verdict::CommitAfter(_, result)
+                | Verdict::RollBack(result),
+            )) => (Ok(result), false),
             Ok(Ok(Verdict::Fail(error))) => (Err(error), false),
             Ok(Err(error)) => {
                 let closes = ErrorClass::of(&error).closes_connection();

@@ -41,7 +41,15 @@ pub(super) fn run(
     let Write { statements, verdict, .. } = prepare(Uuid::nil(), user.as_ref());
     let counts = statements.iter().map(|(sql, values)| execute(db, sql, values));
     let counts = RowCounts::new(counts.collect::<rusqlite::Result<_>>()?);
-    Ok(verdict(&counts))
+    Ok(match verdict(&counts) {
+        Verdict::CommitAfter(late, result) => {
+            for (sql, values) in &late {
+                execute(db, sql, values)?;
+            }
+            Verdict::Commit(result)
+        }
+        verdict => verdict,
+    })
 }
 
 /// The record of the user in the scope. Nobody else writes meanwhile, so that it needs no lock.

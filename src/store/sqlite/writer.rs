@@ -377,7 +377,9 @@ fn commit(db: &mut Connection, group: &mut Group) -> rusqlite::Result<(Vec<Outco
         let savepoint = transaction.savepoint()?;
         // Dropping the savepoint rolls the write back.
         let outcome = match catch_unwind(AssertUnwindSafe(|| (write.work)(&savepoint))) {
-            Ok(Ok(Verdict::Commit(result))) => savepoint.commit().map(|()| Ok(result)),
+            Ok(Ok(Verdict::Commit(result) | Verdict::CommitAfter(_, result))) => {
+                savepoint.commit().map(|()| Ok(result))
+            }
             Ok(Ok(Verdict::RollBack(result))) => Ok(Ok(result)),
             Ok(Ok(Verdict::Fail(error))) => Ok(Err(error)),
             Ok(Err(error)) => Err(error),

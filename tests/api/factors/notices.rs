@@ -1,10 +1,6 @@
 //! What users are told about their second factors, and what an export and the operator see of them.
 
-use doorward::internals::{
-    control::{Command, ImportOutcome, Reply, Secret, UserRecord, UserRef},
-    credential::factor::FactorKind,
-    mail::Message,
-};
+use doorward::internals::{credential::factor::FactorKind, mail::Message};
 use serde_json::{Value, json};
 
 use super::{
@@ -24,7 +20,7 @@ async fn told(server: &TestServer, known: &mut usize) -> Vec<Message> {
 async fn a_user_is_told_of_every_change_and_of_every_code_that_was_used() {
     let server = server().await;
     let mut ada = Person::register(&server).await;
-    server.command(Command::SetEmailVerified(UserRef(ADA.into()), true)).await;
+    server.order("PATCH", ADA, "", json!({"emailVerified": true})).await;
     let mut known = messages(&server, ADA).await.len();
     ada.add_totp(&server).await;
     ada.add_passkey(&server, Authenticator::new()).await;
@@ -63,7 +59,7 @@ async fn a_user_is_told_of_every_change_and_of_every_code_that_was_used() {
     let used = |message: &Message| matches!(message, Message::RecoveryCodeUsed { left: 8, .. });
     assert!(sent.iter().any(used), "{sent:?}");
 
-    server.command(Command::CreateFactorReset(UserRef(ADA.into()))).await;
+    server.order("POST", ADA, "/factor-reset", Value::Null).await;
     let sent = told(&server, &mut known).await;
     assert!(matches!(sent[..], [Message::FactorResetLink { .. }]), "{sent:?}");
 }
@@ -81,10 +77,7 @@ async fn an_export_and_the_operator_see_factors_and_no_secret() {
     assert_eq!((&kinds[0]["kind"], &kinds[0]["name"]), (&json!("passkey"), &json!("Phone")));
     assert_eq!((&kinds[1]["kind"], &kinds[1]["name"]), (&json!("totp"), &Value::Null));
     assert_eq!((&exported["recoveryCodes"], &exported["trustedDevices"]), (&json!(8), &json!([])));
-    let Reply::User(shown) = server.command(Command::ShowUser(UserRef(ADA.into()))).await else {
-        panic!("a user");
-    };
-    let shown = serde_json::to_value(shown).unwrap();
+    let shown = server.order("GET", ADA, "", Value::Null).await.json();
     assert_eq!(shown["factors"], exported["factors"]);
     assert_eq!(shown["recoveryCodes"], 8);
 }
@@ -93,24 +86,16 @@ async fn an_export_and_the_operator_see_factors_and_no_secret() {
 async fn a_user_of_another_system_signs_in_with_the_app_that_they_have() {
     const SECRET: &str = "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ";
     let server = server().await;
-    let other = UserRecord {
-        id: "0190a0a0-0000-4000-8000-00000000000a".into(),
-        name: "Ada".into(),
-        email: ADA.into(),
-        verified: true,
-        roles: Vec::new(),
-        disabled: false,
-        created_at: None,
-        updated_at: None,
-        last_login_at: None,
-        hash: None,
-        totp_secret: Some(Secret::from(SECRET.to_owned())),
-    };
-    let command = Command::ImportUsers { users: vec![other], only_check: false };
-    let Reply::Imported(outcomes) = server.command(command).await else { panic!("an import") };
-    assert_eq!(outcomes, [ImportOutcome::Added]);
-    let set = Command::SetPassword(UserRef(ADA.into()), Secret::from(super::PASSWORD.to_owned()));
-    server.command(set).await;
+    let other = json!({
+        "id": "0190a0a0-0000-4000-8000-00000000000a",
+        "name": "Ada",
+        "email": ADA,
+        "verified": true,
+        "totpSecret": SECRET,
+    });
+    let imported = server.operator("POST", "/api/admin/import", other).await;
+    assert_eq!(imported.body, "{\"line\":1,\"outcome\":\"added\"}\n");
+    server.order("POST", ADA, "/password", json!({"password": super::PASSWORD})).await;
     let asked = challenge(&server).await;
     assert_eq!(asked["factors"], json!(["totp"]));
     let code = totp_code(SECRET, server.now().seconds());

@@ -8,9 +8,9 @@ use axum::{
 };
 use doorward::internals::{
     Internals,
-    control::{Command, UserRef},
     token::cookie::{AttemptDigest, ReturnTarget},
 };
+use serde_json::Value;
 
 use super::{
     Browser, Cookies, PASSWORD, assert_goes_to, assert_shows, cookie_header, keep_cookies,
@@ -371,8 +371,7 @@ async fn the_account_lists_the_apps_that_admit_the_person() {
     for absent in ["second.example.com", "staff.example.com", "admin.example.com", "f-api"] {
         assert!(!page.body.contains(absent), "{absent}");
     }
-    let grant = Command::GrantRole(UserRef("ada@example.com".into()), "staff".into());
-    server.command(grant).await;
+    server.order("PUT", "ada@example.com", "/roles/staff", Value::Null).await;
     assert_shows(&browser.get("/account").await, 200, &["href=\"https://staff.example.com\""]);
     assert_shows(
         &Browser::of(&super::server().await, "Ada", "ada@example.com").await.get("/account").await,

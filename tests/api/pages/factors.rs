@@ -3,10 +3,8 @@
 use std::time::Duration;
 
 use axum::http::header;
-use doorward::internals::{
-    control::{Command, Reply, UserRef},
-    token::one_time::Purpose,
-};
+use doorward::internals::token::one_time::Purpose;
+use serde_json::Value;
 
 use super::{
     Browser, PASSWORD, PUBLIC,
@@ -315,9 +313,8 @@ async fn a_link_of_the_operator_removes_all_factors() {
     let server = server().await;
     let mut browser = Browser::of(&server, "Ada", EMAIL).await;
     set_up(&mut browser).await;
-    let reply = server.command(Command::CreateFactorReset(UserRef(EMAIL.into()))).await;
-    let Reply::FactorReset(made) = reply else { panic!("a link") };
-    let path = made.link.unwrap().as_str().strip_prefix(PUBLIC).unwrap().to_owned();
+    let made = server.order("POST", EMAIL, "/factor-reset", Value::Null).await.json();
+    let path = made["link"].as_str().unwrap().strip_prefix(PUBLIC).unwrap().to_owned();
     let mut other = Browser::new(&server);
     let page = other.get(&path).await;
     assert_shows(&page, 200, &["Remove all second factors", EMAIL, "current-password"]);

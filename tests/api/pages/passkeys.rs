@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use doorward::internals::control::{Command, UserRef};
 use serde_json::json;
 
 use super::{
@@ -138,7 +137,7 @@ async fn password_managers_forget_a_passkey_that_is_not_known_but_not_that_of_a_
     let page = sign_in(&mut Browser::new(&server), &mut stranger, "").await;
     let shown = ["This passkey is not known here.", "data-signal=\"signalUnknownCredential\""];
     assert_shows(&page, 400, &shown);
-    server.command(Command::DisableUser(UserRef(EMAIL.into()))).await;
+    server.order("PATCH", EMAIL, "", json!({"disabled": true})).await;
     let page = sign_in(&mut Browser::new(&server), &mut phone, "").await;
     assert_shows(&page, 400, &["This passkey was not accepted."]);
     assert!(!page.body.contains("data-signal"));

@@ -4,10 +4,8 @@ use axum::{
     body::Body,
     http::{Request, header},
 };
-use doorward::internals::{
-    Internals,
-    control::{Command, UserRef},
-};
+use doorward::internals::Internals;
+use serde_json::Value;
 
 use super::{Browser, assert_shows, server_with};
 use crate::support::{Answer, TestServer};
@@ -49,8 +47,7 @@ async fn everybody_sees_the_app_and_the_id_and_only_operators_the_reason() {
         assert!(!page.body.contains(secret), "{secret}: {}", page.body);
     }
     assert!(!page.body.contains("Try again"), "it was not Ada who was refused: {}", page.body);
-    let grant = Command::GrantRole(UserRef("ada@example.com".into()), "admin".into());
-    server.command(grant).await;
+    server.order("PUT", "ada@example.com", "/roles/admin", Value::Null).await;
     let page = ada.get(&path).await;
     let reason = ["analyst", "user.roles", "Why this was refused", "[]", "<code>reports</code>"];
     assert_shows(&page, 200, &reason);
@@ -131,7 +128,7 @@ async fn the_page_in_place_has_absolute_links_and_no_reason() {
     assert_eq!(page.header("strict-transport-security"), None, "the app decides");
 
     // An operator gets a link to the reason, which the app itself cannot read.
-    server.command(Command::GrantRole(UserRef("ada@example.com".into()), "admin".into())).await;
+    server.order("PUT", "ada@example.com", "/roles/admin", Value::Null).await;
     let page = visit(&server, "/x", &[headers[0], ("accept-language", "de")]).await;
     let id = page.header("x-decision-id").unwrap();
     let link = format!("https://auth.example.net/refused/{id}");

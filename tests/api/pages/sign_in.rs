@@ -3,10 +3,8 @@
 use std::time::Duration;
 
 use axum::{body::Body, http::header};
-use doorward::{
-    Settings,
-    internals::control::{Command, UserRef},
-};
+use doorward::Settings;
+use serde_json::{Value, json};
 
 use super::{Browser, COOKIE, PASSWORD, PUBLIC, assert_goes_to, assert_shows, server};
 use crate::support::TestServer;
@@ -185,8 +183,8 @@ async fn a_disabled_or_deleted_user_is_signed_out_at_once() {
     let server = server().await;
     let mut ada = Browser::of(&server, "Ada", "ada@example.com").await;
     let mut eve = Browser::of(&server, "Eve", "eve@example.com").await;
-    server.command(Command::DisableUser(UserRef("ada@example.com".into()))).await;
-    server.command(Command::DeleteUser(UserRef("eve@example.com".into()))).await;
+    server.order("PATCH", "ada@example.com", "", json!({"disabled": true})).await;
+    server.order("DELETE", "eve@example.com", "", Value::Null).await;
     assert!(!ada.is_signed_in().await);
     assert!(!eve.is_signed_in().await);
     assert_shows(&ada.sign_in("ada@example.com").await, 400, &[MISMATCH]);

@@ -9,10 +9,10 @@ use axum::{
 };
 use doorward::internals::{
     Internals,
-    control::{Command, Invite, Reply, SampleRequest, SampleSession, UserRef},
     mail::Message,
     token::{cookie::ReturnTarget, one_time::Purpose},
 };
+use serde_json::{Value, json};
 
 use super::{
     Browser, PASSWORD, PUBLIC,
@@ -264,16 +264,14 @@ async fn nobody_goes_round_in_circles() {
     // Somebody else is signed in to Doorward than to the app: they are asked, and go on as themselves.
     let mut bob = Browser::of(&server, "Bob", "bob@example.com").await;
     assert_shows(&bob.get(&path).await, 200, &["bob@example.com"]);
-    let verify = Command::SetEmailVerified(UserRef("bob@example.com".into()), true);
-    server.command(verify).await;
+    server.order("PATCH", "bob@example.com", "", json!({"emailVerified": true})).await;
     let mut shared = App { cookies: app.cookies.clone(), ..App::new(&server) };
     assert_arrives(&mut shared, &bob.get(&path).await).await;
 
     // What is still false afterwards is a refusal.
-    let ban = Command::GrantRole(UserRef(ADA.into()), "banned".into());
     let code = mailed(&server, ADA, Purpose::VerifyEmail).await.code;
     let answer = browser.post("/verify", &fields(&page, "/verify", &[("code", &code)])).await;
-    server.command(ban).await;
+    server.order("PUT", ADA, "/roles/banned", Value::Null).await;
     let back = app.follow(&answer).await;
     let refused = app.follow(&back).await;
     assert_shows(&refused, 403, &["You have no access to Reports"]);
@@ -293,7 +291,7 @@ async fn only_what_a_person_can_reach_is_asked_for() {
     // With mail, but a verified address would not do.
     let server = self::server().await;
     let (mut app, mut browser) = (App::new(&server), Browser::of(&server, "Ada", ADA).await);
-    server.command(Command::GrantRole(UserRef(ADA.into()), "banned".into())).await;
+    server.order("PUT", ADA, "/roles/banned", Value::Null).await;
     assert_eq!(enter(&mut app, &mut browser).await.status, 403);
 }
 
@@ -362,17 +360,14 @@ async fn a_page_is_sent_to_confirm_and_everything_else_is_told() {
     assert_shows(&own.get(&page).await, 200, &[sentence]);
     let mut bob = Browser::of(&server, "Bob", "bob@example.com").await;
     assert!(!bob.get(&page).await.body.contains(sentence));
-    server.command(Command::GrantRole(UserRef("bob@example.com".into()), "admin".into())).await;
+    server.order("PUT", "bob@example.com", "/roles/admin", Value::Null).await;
     assert_shows(&bob.get(&page).await, 200, &[sentence, "user.emailVerified"]);
 
     // `guard check` says the same, and nothing of one who is admitted.
     let check = async |guard: &str| {
-        let (guard, user) = (guard.to_owned(), UserRef(ADA.into()));
-        let (session, request) = (SampleSession::default(), SampleRequest::default());
-        match server.command(Command::CheckGuard { guard, user, session, request }).await {
-            Reply::Decision { admitted, missing, .. } => (admitted, missing.is_some()),
-            other => panic!("{other:?}"),
-        }
+        let path = format!("/api/admin/guards/{guard}/check");
+        let decision = server.ordered("POST", &path, json!({"user": ADA})).await;
+        (decision["admitted"].as_bool().unwrap(), decision.get("missing").is_some())
     };
     assert_eq!(check("reports").await, (false, true));
     assert_eq!(check("open").await, (true, false));
@@ -528,17 +523,15 @@ async fn a_silent_sign_up_leads_back_to_the_app() {
 #[tokio::test]
 async fn an_invited_person_confirms_the_address_on_the_way_to_the_app() {
     let server = server_with("registration = \"invited\"").await;
-    let invite = Invite { email: ADA.into(), roles: Vec::new(), lifetime: None, print: true };
-    let Reply::Invited(_, Some(ticket)) = server.command(Command::Invite(invite)).await else {
-        panic!("a ticket")
-    };
+    let invite = json!({"email": ADA, "mail": false});
+    let ticket = server.operator("POST", "/api/admin/invitations", invite).await.json();
     let (mut app, mut browser) = (App::new(&server), Browser::new(&server));
     let sign_in = page_path(&app.get(LINK).await).to_owned();
     let page = browser.get(&sign_in.replace("/sign-in", "/sign-up")).await;
     let path = format!("/sign-up?invitation=&#38;for={}", sealed(&sign_in));
     assert_shows(&page, 200, &["You need an invitation", &path]);
     let page = browser.get(&path.replace("&#38;", "&")).await;
-    let code = ticket.code.as_str().to_owned();
+    let code = ticket["code"].as_str().unwrap().to_owned();
     let typed = [("name", "Ada"), ("email", ADA), ("password", PASSWORD), ("invitation", &*code)];
     let answer = browser.post("/sign-up", &fields(&page, "/sign-up", &typed)).await;
     let back = app.follow(&answer).await;
@@ -602,6 +595,6 @@ async fn a_frame_gets_no_code_and_sends_no_mail() {
     };
     assert_eq!(ask().await.status, 200);
     assert_eq!(mail_count(&server).await, 1, "that of the sign-up");
-    server.command(Command::SetEmailVerified(UserRef(ADA.into()), true)).await;
+    server.order("PATCH", ADA, "", json!({"emailVerified": true})).await;
     assert_eq!(ask().await.status, 403);
 }

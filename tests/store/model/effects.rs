@@ -169,7 +169,9 @@ impl Model<'_> {
                 let failure = self.chance.text();
                 same!(self, store => store.postpone_mail(mail, later, &failure));
             }
-            "give up" => drop(same!(self, store => store.give_up_mail(mail, "no", now))),
+            "give up" => {
+                drop(same!(self, store => store.give_up_mail(mail, "no", now, &Effects::NONE)))
+            }
             "retry" => drop(same!(self, store => store.retry_mail(now))),
             "send" => drop(same!(self, store => store.delete_mail(mail))),
             "invite" => {

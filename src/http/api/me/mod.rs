@@ -1,5 +1,6 @@
 //! `/api/me`: read, update, delete or export the caller's account.
 
+mod activity;
 mod change;
 mod delete;
 mod export;
@@ -12,6 +13,7 @@ use axum::{extract::State, http::StatusCode};
 use serde::Serialize;
 
 pub(crate) use self::{
+    activity::{By, activity},
     change::change,
     delete::delete,
     export::{export, exported},

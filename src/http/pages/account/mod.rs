@@ -1,5 +1,6 @@
 //! `/account`: a person's own account, their sessions and their apps.
 
+mod activity;
 mod apps;
 mod change;
 mod invitations;
@@ -18,6 +19,7 @@ use axum::{
 
 use self::apps::apps;
 pub(in crate::http) use self::{
+    activity::show_activity,
     change::{cancel_email, change_email, change_name, change_password, send_email_again},
     invitations::{invite, revoke_invitation, show_invitations},
     keys::{create_key, revoke_key, show_keys},

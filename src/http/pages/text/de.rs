@@ -1,7 +1,8 @@
 //! The texts in German.
 
 use super::{
-    FieldFault, FormError, LinkTo, Message, MessageText, Notice, Span, Texts, admin, factors, keys,
+    FieldFault, FormError, LinkTo, Message, MessageText, Notice, Span, Texts, activity, admin,
+    factors, keys,
 };
 use crate::{
     access::guard::{Ask, Missing},
@@ -194,6 +195,7 @@ pub(super) static TEXTS: Texts = Texts {
     cause: "Ausschlaggebend",
 
     factors: factors::de::TEXTS,
+    activity: activity::de::TEXTS,
     admin: admin::de::TEXTS,
     keys: keys::de::TEXTS,
 

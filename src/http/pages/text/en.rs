@@ -1,7 +1,8 @@
 //! The texts in English.
 
 use super::{
-    FieldFault, FormError, LinkTo, Message, MessageText, Notice, Span, Texts, admin, factors, keys,
+    FieldFault, FormError, LinkTo, Message, MessageText, Notice, Span, Texts, activity, admin,
+    factors, keys,
 };
 use crate::{
     access::guard::{Ask, Missing},
@@ -186,6 +187,7 @@ pub(super) static TEXTS: Texts = Texts {
     cause: "Decisive",
 
     factors: factors::en::TEXTS,
+    activity: activity::en::TEXTS,
     admin: admin::en::TEXTS,
     keys: keys::en::TEXTS,
 

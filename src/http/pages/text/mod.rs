@@ -1,5 +1,6 @@
 //! The words of the pages: one value of [`Texts`] per language, so that a missing translation does not compile.
 
+mod activity;
 mod admin;
 mod de;
 mod en;
@@ -11,6 +12,7 @@ mod problem;
 mod time;
 
 pub use self::{
+    activity::ActivityTexts,
     admin::{AdminTexts, Done},
     factors::FactorTexts,
     keys::KeyTexts,
@@ -188,6 +190,8 @@ pub struct Texts {
 
     /// Second factors.
     pub factors: FactorTexts,
+    /// What happened to the account.
+    pub activity: ActivityTexts,
     /// The administration.
     pub admin: AdminTexts,
     /// API keys.

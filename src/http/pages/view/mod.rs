@@ -1,6 +1,7 @@
 //! What each page shows, as plain data, and its HTML. Nothing here reads a request or the store.
 
 mod account;
+mod activity;
 mod admin;
 mod branding;
 mod docs;
@@ -29,6 +30,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 pub use self::{
     account::{Account, AppLink, FailedForm, SessionRow},
+    activity::{Activity, ActivityBy, ActivityRow, MAX_ACTIVITY_ROWS},
     admin::{
         AdminInvitations, ApiKeys, Frame, GuardPage, GuardRow, Guards, MAX_USER_SESSIONS,
         MailQueue, NewUserPage, Overview, Place, RefusalPage, Refusals, RefusedForm, Secret,

@@ -461,6 +461,31 @@ fn passkey_row(number: usize, name: &'static str) -> PasskeyRow<'static> {
     }
 }
 
+/// Nothing, and as much as the page shows.
+fn activities() -> Vec<(&'static str, Activity<'static>)> {
+    let row = |number: usize| ActivityRow {
+        at: NOW - Duration::from_secs(3600 * number as u64),
+        kind: ["email_change_requested", "token_reused", "signed_in", "sign_in_failed"][number % 4],
+        is_failure: number % 4 == 3,
+        by: [
+            ActivityBy::Person,
+            ActivityBy::Unknown,
+            ActivityBy::Administrator,
+            ActivityBy::Service,
+        ][number / 4 % 4],
+        user_agent: Some(AGENTS[number % AGENTS.len()]),
+        address: Some("2001:db8:85a3:8d3:1319:8a2e:370:7348"),
+    };
+    let none = Activity { now: NOW, rows: Vec::new(), is_continued: false, next: None };
+    let most = Activity {
+        rows: (0..MAX_ACTIVITY_ROWS).map(row).collect(),
+        is_continued: true,
+        next: Some("00000000-0000-4000-8000-000000000000".into()),
+        ..none.clone()
+    };
+    vec![("activity-none", none), ("activity", most)]
+}
+
 /// What a person holds at most, or what most people hold.
 fn securities() -> Vec<(&'static str, Security<'static>)> {
     let device = |number: usize| DeviceRow {
@@ -859,6 +884,7 @@ fn gallery(page: &PageContext<'_>) -> Vec<(&'static str, String)> {
     ];
     all.extend(set_ups(page));
     all.extend(proofs().into_iter().map(|(state, view)| (state, view.render(page))));
+    all.extend(activities().into_iter().map(|(state, view)| (state, view.render(page))));
     all.extend(securities().into_iter().map(|(state, view)| (state, view.render(page))));
     all.extend(verifications().into_iter().map(|(state, view)| (state, view.render(page))));
     all.extend(one_time_secrets().into_iter().map(|(state, view)| (state, view.render(page))));

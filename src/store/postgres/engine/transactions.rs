@@ -294,6 +294,11 @@ async fn run_statements(
     let counts = RowCounts::new(counts.into_iter().collect::<Result<_, _>>()?);
     match verdict(&counts) {
         Verdict::Commit(result) => Ok(Uncommitted { result, is_empty: statements.is_empty() }),
+        Verdict::CommitAfter(late, result) => {
+            let written = join_all(late.iter().map(|(sql, values)| db.execute(sql, values))).await;
+            written.into_iter().collect::<Result<Vec<_>, _>>()?;
+            Ok(Uncommitted { result, is_empty: false })
+        }
         Verdict::RollBack(result) => Ok(Uncommitted { result, is_empty: true }),
         Verdict::Fail(error) => Err(StatementError::Store(error)),
     }

@@ -154,6 +154,16 @@ pub(super) struct Table<'a> {
 
 impl HtmlSafe for Table<'_> {}
 
+impl<'a> Table<'a> {
+    /// The cells of a row with the names of their columns, which a phone shows beside them.
+    fn labelled<'r>(
+        &'r self,
+        row: &'r [Cell<'a>],
+    ) -> impl Iterator<Item = (&'static str, &'r Cell<'a>)> {
+        self.columns.iter().copied().zip(row)
+    }
+}
+
 /// A table, what stands in the place of an empty one, and the way to the next page.
 #[derive(Template)]
 #[template(path = "admin/list.html", whitespace = "minimize")]

@@ -2,9 +2,10 @@
 
 use serde_json::Value;
 
-use super::{items, members, schema::Resolver, security_scheme, text};
+use super::{is_for_operator, items, members, schema::Resolver, security_scheme, text};
 
-/// A command for a shell in which `TOKEN` is a token and `CLIENT` the name and secret of a client, as `name:secret`.
+/// A command for a shell in which `TOKEN` is a token, `CLIENT` the name and secret of a client, as `name:secret`, and `SOCKET` the
+/// socket in the data folder.
 pub(super) fn curl(
     resolver: Resolver<'_>,
     path: &str,
@@ -13,7 +14,10 @@ pub(super) fn curl(
     operation: &Value,
 ) -> String {
     let server = items(&resolver.document["servers"]).first();
-    let mut url = server.map_or("", |server| text(&server["url"])).to_owned();
+    let mut url = match is_for_operator(operation) {
+        true => "http://localhost".to_owned(),
+        false => server.map_or("", |server| text(&server["url"])).to_owned(),
+    };
     url.push_str(path);
     for parameter in parameters.iter().filter(|parameter| parameter["in"] == "path") {
         let place = format!("{{{}}}", text(&parameter["name"]));
@@ -24,6 +28,9 @@ pub(super) fn curl(
     // curl sends GET, and POST with a body, by itself.
     if !matches!((method, body), ("get", None) | ("post", Some(_))) {
         words.push(format!("-X {}", method.to_uppercase()));
+    }
+    if is_for_operator(operation) {
+        words.push("--unix-socket \"$SOCKET\"".to_owned());
     }
     words.push(quoted(&url));
     words.extend(security_scheme(operation).map(|scheme| match scheme {

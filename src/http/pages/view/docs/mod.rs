@@ -151,10 +151,7 @@ fn read(
         path: path.to_owned(),
         summary: Words::of(text(&operation["summary"])),
         description: Words::of(text(&operation["description"])),
-        credentials: security_scheme(operation).map(|scheme| match scheme {
-            "basic" => "name and secret of a client (HTTP Basic)",
-            _ => "bearer token",
-        }),
+        credentials: credentials(operation),
         parameters: parameters.iter().map(|parameter| resolver.parameter(parameter)).collect(),
         body: media.map(|(kind, media)| (kind.clone(), resolver.members_of(&media["schema"]))),
         answers: answers(resolver, operation),
@@ -180,6 +177,22 @@ fn answers(resolver: Resolver<'_>, operation: &Value) -> Vec<DocumentedResponse>
             }
         })
         .collect()
+}
+
+/// How a client identifies itself, in words.
+fn credentials(operation: &Value) -> Option<&'static str> {
+    if is_for_operator(operation) {
+        return Some("connection to the socket in the data folder");
+    }
+    security_scheme(operation).map(|scheme| match scheme {
+        "basic" => "name and secret of a client (HTTP Basic)",
+        _ => "bearer token",
+    })
+}
+
+/// Whether only the operator on the machine may call it. OpenAPI has no scheme for that.
+fn is_for_operator(operation: &Value) -> bool {
+    operation["x-operator"] == true
 }
 
 /// How a client identifies itself, by the name in the document.

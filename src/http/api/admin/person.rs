@@ -1,8 +1,13 @@
-//! Everything that is stored about one user, for `doorward export --user`. The fields are those of `GET /api/me/export`.
+//! `GET /api/admin/users/{user}/export`: everything that is stored about one user. The fields are those of `GET /api/me/export`.
 
+use axum::{extract::State, http::StatusCode};
 use serde::{Deserialize, Serialize};
 
-use super::{SessionInfo, UserInfo};
+use super::{
+    sessions::SessionInfo,
+    target::{Named, find},
+    users::UserInfo,
+};
 use crate::{
     Doorward,
     account::{
@@ -10,8 +15,11 @@ use crate::{
         export,
         factor_list::{self, FactorInfo, TrustedDeviceInfo},
     },
-    store,
-    user::User,
+    http::{
+        Error,
+        admin::{FreshAdmin, UsersRead},
+        answer::NoStore,
+    },
 };
 
 /// Everything that is stored about a user, without the password hash.
@@ -21,12 +29,9 @@ pub struct PersonExport {
     pub user: PersonRecord,
     pub sessions: Vec<SessionInfo>,
     pub known_networks: Vec<KnownNetworkInfo>,
-    #[serde(default)]
     pub factors: Vec<FactorInfo>,
     /// How many recovery codes the user has.
-    #[serde(default)]
     pub recovery_codes: usize,
-    #[serde(default)]
     pub trusted_devices: Vec<TrustedDeviceInfo>,
 }
 
@@ -48,25 +53,28 @@ pub struct KnownNetworkInfo {
     pub noted_at: String,
 }
 
-pub(super) async fn export_person(
-    doorward: &Doorward,
-    user: User,
-) -> Result<PersonExport, store::Error> {
-    let pending = pending_email(doorward, &user).await?;
-    let stored = export::export(doorward, &user).await?;
+pub(in crate::http) async fn show(
+    State(doorward): State<Doorward>,
+    _: FreshAdmin<UsersRead>,
+    Named(user): Named<String>,
+) -> Result<NoStore<PersonExport>, Error> {
+    let user = find(&doorward, &user).await?;
+    let pending = pending_email(&doorward, &user).await?;
+    let stored = export::export(&doorward, &user).await?;
     let known_networks = stored.known_networks.iter().map(|(network, at)| KnownNetworkInfo {
         address: network.to_string(),
         noted_at: at.to_string(),
     });
-    Ok(PersonExport {
+    let exported = PersonExport {
         sessions: stored.sessions.into_iter().map(SessionInfo::from).collect(),
         known_networks: known_networks.collect(),
         factors: factor_list::factors(&stored.factors),
         recovery_codes: stored.factors.recovery_codes,
         trusted_devices: factor_list::trusted_devices(&stored.factors),
         user: PersonRecord {
-            user: user.into(),
+            user: UserInfo::from(&user),
             pending_email: pending.map(|email| email.as_str().to_owned()),
         },
-    })
+    };
+    Ok(NoStore(StatusCode::OK, exported))
 }

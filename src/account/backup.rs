@@ -1,26 +1,26 @@
-//! What a running server with SQLite writes into a backup.
+//! A backup of a running server with SQLite.
 
 use std::{fs, io::Write};
 
-use super::spool::SPARE_BYTES;
 use crate::{
     Doorward, backup,
     config::DatabaseUrl,
-    data_folder::{self, DataFolder},
+    data_folder::{DataFolder, Spool},
     store::archive::{KeySnapshot, USERS},
     token::key_store::stored_secrets,
 };
 
-/// Writes a backup. Returns the number of users.
-pub(super) async fn write(
+/// Writes a backup. Returns the number of users, or why there is none.
+pub(crate) async fn write(
     doorward: &Doorward,
-    folder: &DataFolder,
     output: &mut (dyn Write + Send),
 ) -> Result<u64, String> {
-    let DatabaseUrl::Sqlite(database) = &doorward.settings().database else {
+    let (DatabaseUrl::Sqlite(database), Some(folder)) =
+        (&doorward.settings().database, doorward.folder())
+    else {
         return Err("run this command with the settings of the server: it uses PostgreSQL".into());
     };
-    let needed = fs::metadata(database).map_or(0, |metadata| metadata.len()) + SPARE_BYTES;
+    let needed = fs::metadata(database).map_or(0, |metadata| metadata.len()) + Spool::SPARE_BYTES;
     if let Some(available) = folder.reserve().available().filter(|available| *available < needed) {
         return Err(format!(
             "{} has {} MiB of free space, and a backup needs {} MiB while it is made: free some space",
@@ -43,9 +43,4 @@ async fn keys(doorward: &Doorward, folder: &DataFolder) -> Result<KeySnapshot, S
     let keys = doorward.keys().read_unchanged(folder).await.map_err(in_store)?;
     let secrets = stored_secrets(folder).await.map_err(in_store)?;
     Ok(KeySnapshot { keys, secrets })
-}
-
-/// Whether the error means that another process uses the data folder.
-pub fn is_in_use(error: &crate::OpenError) -> bool {
-    matches!(error, crate::OpenError::Data(data_folder::Error::InUse { .. }))
 }

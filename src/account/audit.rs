@@ -1,0 +1,380 @@
+//! The audit trail, for whoever may read it: its events, counts by day, checkpoints, proofs and a verification.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use crate::{
+    Doorward,
+    audit::{
+        Proof, Record, RecordedActor, Report, Row, SignedCheckpoint, TILE_WIDTH, Verification,
+        VerifierKey, tree,
+    },
+    event::EventId,
+    store::{self, AuditFilter, EventOrder, StoredEvent, archive::Snapshot},
+    user::UserId,
+};
+
+/// An event as it is shown.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct AuditEvent {
+    pub(crate) id: EventId,
+    /// Its place in the tree, unless it has none yet.
+    pub(crate) number: Option<u64>,
+    pub(crate) record: Record,
+}
+
+impl From<StoredEvent> for AuditEvent {
+    fn from(stored: StoredEvent) -> Self {
+        let StoredEvent { id, number, kind, record, .. } = stored;
+        // Somebody has changed it in the database. A verification says more.
+        let unreadable = || Record {
+            id: id.to_string(),
+            at: id.time().to_string(),
+            kind,
+            outcome: crate::audit::Outcome::Failure,
+            actor: RecordedActor::Unknown,
+            subject: None,
+            address: None,
+            user_agent: None,
+            request_id: None,
+            details: serde_json::Map::from_iter([("unreadable".to_owned(), true.into())]),
+        };
+        Self { id, number, record: Record::from_text(&record).unwrap_or_else(unreadable) }
+    }
+}
+
+/// A page of events.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct AuditPage {
+    pub(crate) events: Vec<AuditEvent>,
+    /// Where the next page begins, if there is one.
+    pub(crate) next: Option<EventId>,
+}
+
+impl AuditPage {
+    /// Of events of which one more was read than the page has.
+    fn of(mut events: Vec<StoredEvent>, limit: usize) -> Self {
+        let has_more = events.len() > limit;
+        events.truncate(limit);
+        let next = events.last().filter(|_| has_more).map(|last| last.id);
+        Self { events: events.into_iter().map(AuditEvent::from).collect(), next }
+    }
+}
+
+/// The events of the trail, the newest first, from the first one after `after`.
+pub(crate) async fn list(
+    doorward: &Doorward,
+    filter: &AuditFilter,
+    after: Option<EventId>,
+    limit: usize,
+) -> Result<AuditPage, store::Error> {
+    let order = EventOrder::NewestFirst;
+    let events = doorward.store().audit_events(filter, order, after, limit + 1).await?;
+    Ok(AuditPage::of(events, limit))
+}
+
+/// The same events, the oldest first, for an export.
+pub(crate) async fn export(
+    doorward: &Doorward,
+    filter: &AuditFilter,
+    after: Option<EventId>,
+    limit: usize,
+) -> Result<AuditPage, store::Error> {
+    let order = EventOrder::OldestFirst;
+    let events = doorward.store().audit_events(filter, order, after, limit + 1).await?;
+    Ok(AuditPage::of(events, limit))
+}
+
+/// What concerns a user, the newest first, from the first one after `after`.
+pub(crate) async fn activity_of(
+    doorward: &Doorward,
+    user: UserId,
+    after: Option<EventId>,
+    limit: usize,
+) -> Result<AuditPage, store::Error> {
+    let events = doorward.store().events_about(user, after, limit + 1).await?;
+    Ok(AuditPage::of(events, limit))
+}
+
+/// What happened on one day, in UTC.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct DayCounts {
+    /// Such as `2027-01-15`.
+    pub(crate) day: String,
+    pub(crate) sign_ins: u64,
+    pub(crate) failed_sign_ins: u64,
+    pub(crate) sign_ups: u64,
+}
+
+/// The counts of this many days up to today, the oldest first. Events count when they have their place in the tree, which takes up to
+/// a minute.
+pub(crate) async fn days(doorward: &Doorward, days: u32) -> Result<Vec<DayCounts>, store::Error> {
+    const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+    let day = |ago: u32| (doorward.now() - DAY * ago).to_day();
+    let first = days.saturating_sub(1);
+    let mut counts: BTreeMap<String, DayCounts> = (0..days)
+        .map(|ago| (day(ago), DayCounts { day: day(ago), ..DayCounts::default() }))
+        .collect();
+    for ((day, kind), count) in doorward.store().audit_days(&day(first)).await? {
+        let Some(counts) = counts.get_mut(&day) else { continue };
+        match &*kind {
+            "signed_in" => counts.sign_ins += count,
+            "sign_in_failed" => counts.failed_sign_ins += count,
+            "registered" => counts.sign_ups += count,
+            _ => {}
+        }
+    }
+    Ok(counts.into_values().collect())
+}
+
+/// The signed state of the trail.
+pub(crate) async fn checkpoint(doorward: &Doorward) -> Result<SignedCheckpoint, store::Error> {
+    doorward.sign_checkpoint().await
+}
+
+/// A proof that an event is in the trail; `None` if there is no such event.
+pub(crate) async fn prove(doorward: &Doorward, id: EventId) -> Result<Option<Proof>, store::Error> {
+    let checkpoint = doorward.sign_checkpoint().await?;
+    let Some(event) = doorward.store().audit_event(id).await? else { return Ok(None) };
+    let Some(index) = event.number else { return Ok(None) };
+    let size = checkpoint.checkpoint.size;
+    let tiles = doorward.store().tiles(tree::tiles_for_inclusion(index, size)).await?;
+    let entry = [&event.salt, event.record.as_bytes()].concat();
+    let proof = tiles.inclusion_proof(index, size);
+    Ok(proof.map(|hashes| Proof { entry, index, hashes, checkpoint }))
+}
+
+/// Compares the trail with these checkpoints, which must be signed with `key`, or with that of the installation.
+pub(crate) async fn verify(
+    doorward: &Doorward,
+    checkpoints: &[SignedCheckpoint],
+    key: Option<&VerifierKey>,
+) -> Result<Report, store::Error> {
+    let own = doorward.audit_key().public();
+    let snapshot = doorward.store().snapshot().await?;
+    let tree = snapshot.audit_tree().await?;
+    let key = key.unwrap_or(&own);
+    let mut verification = Verification::new(doorward.audit_key(), key, tree, checkpoints);
+    let mut rows = NumberedRows::new(&snapshot);
+    while let Some(tile) = verification.next_tile() {
+        let end = (tile.index + 1) * TILE_WIDTH as u64;
+        let mut in_tile = Vec::new();
+        while let Some(row) = rows.next_before(end).await? {
+            match row.number {
+                Some(number) if number >= tile.index * TILE_WIDTH as u64 => in_tile.push(row),
+                _ => verification.add_other_row(&row),
+            }
+        }
+        let stored = snapshot.tile(tile).await?;
+        verification.add_tile(tile, stored.as_deref(), &in_tile);
+    }
+    while let Some(row) = rows.next_before(u64::MAX).await? {
+        verification.add_other_row(&row);
+    }
+    for tile in verification.upper_tiles() {
+        verification.add_upper_tile(tile, snapshot.tile(tile).await?.as_deref());
+    }
+    let mut after = String::new();
+    loop {
+        let paths = snapshot.tile_paths(&after, PAGE).await?;
+        paths.iter().for_each(|path| verification.add_path(path));
+        let Some(last) = paths.into_iter().next_back() else { break };
+        after = last;
+    }
+    let mut after = None;
+    loop {
+        let events = snapshot.unnumbered_events(after, PAGE).await?;
+        let Some(last) = events.last() else { break };
+        after = Some(last.id);
+        events.into_iter().for_each(|event| verification.add_other_row(&row_of(event)));
+    }
+    Ok(verification.finish())
+}
+
+/// How many rows are read at once.
+const PAGE: usize = 1000;
+
+/// The rows that have a number, in the order of their numbers.
+struct NumberedRows<'a> {
+    snapshot: &'a Snapshot,
+    page: std::iter::Peekable<std::vec::IntoIter<StoredEvent>>,
+    after: Option<(i64, EventId)>,
+}
+
+impl<'a> NumberedRows<'a> {
+    fn new(snapshot: &'a Snapshot) -> Self {
+        Self { snapshot, page: Vec::new().into_iter().peekable(), after: None }
+    }
+
+    /// The next row, if its number is below this one.
+    async fn next_before(&mut self, end: u64) -> Result<Option<Row>, store::Error> {
+        if self.page.peek().is_none() {
+            let page = self.snapshot.numbered_events(self.after, PAGE).await?;
+            self.after = page.last().map(|(stored, event)| (*stored, event.id)).or(self.after);
+            let events: Vec<_> = page.into_iter().map(|(_, event)| event).collect();
+            self.page = events.into_iter().peekable();
+        }
+        let next = self.page.next_if(|event| {
+            // One that is not a number of the tree comes first, because it is negative.
+            event.number.is_none_or(|number| number < end || end == u64::MAX)
+        });
+        Ok(next.map(row_of))
+    }
+}
+
+fn row_of(event: StoredEvent) -> Row {
+    let StoredEvent { id, number, kind, subject, actor, salt, record } = event;
+    Row {
+        id: id.to_string(),
+        number,
+        kind,
+        subject: subject.map(|id| id.to_string()),
+        actor: actor.map(|id| id.to_string()),
+        salt,
+        record,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{
+        Arc,
+        atomic::{AtomicI64, Ordering},
+    };
+
+    use super::*;
+    use crate::{
+        Settings,
+        clock::{Clock, Timestamp},
+        config::DatabaseUrl,
+        doorward::MissingKey,
+        event::{Administrator, Event, EventKind},
+        network::{ClientInfo, Requester},
+    };
+
+    const DAY_MILLIS: i64 = 24 * 60 * 60 * 1000;
+
+    /// A service whose clock the test sets.
+    async fn service(settings: Settings) -> (tempfile::TempDir, Doorward, Arc<AtomicI64>) {
+        let folder = tempfile::tempdir().unwrap();
+        let now = Arc::new(AtomicI64::new(1_800_000_000_000));
+        let shared = Arc::clone(&now);
+        let clock = Clock::new(move || Timestamp::from_millis(shared.load(Ordering::Relaxed)));
+        let database = DatabaseUrl::Sqlite(folder.path().join("doorward.db"));
+        let settings = Settings { database, ..settings };
+        (folder, Doorward::open_with(settings, MissingKey::Refuse, clock).await.unwrap(), now)
+    }
+
+    async fn record(doorward: &Doorward, count: usize) {
+        for _ in 0..count {
+            let kind = EventKind::RoleGranted(crate::user::Role::parse("staff").unwrap());
+            let by = Administrator::operator(Some("ada".into()));
+            let event = Event::by_administrator(&by, Some(UserId::random()), doorward.now(), kind);
+            doorward.record(event).await;
+        }
+    }
+
+    async fn intact(doorward: &Doorward, checkpoints: &[SignedCheckpoint]) -> Report {
+        let report = verify(doorward, checkpoints, None).await.unwrap();
+        assert!(report.is_intact(), "{report:?}");
+        report
+    }
+
+    #[tokio::test]
+    async fn retention_deletes_events_and_keeps_their_hashes() {
+        let (_folder, doorward, now) = service(Settings::new().with("audit.retention", 30)).await;
+        record(&doorward, 300).await;
+        let first = checkpoint(&doorward).await.unwrap();
+        let old = list(&doorward, &AuditFilter::default(), None, 1).await.unwrap().events[0].id;
+        assert!(prove(&doorward, old).await.unwrap().is_some());
+        now.fetch_add(20 * DAY_MILLIS, Ordering::Relaxed);
+        record(&doorward, 5).await;
+        doorward.clean_up().await.unwrap();
+        assert_eq!(intact(&doorward, &[first.clone()]).await.stored, 300, "nothing is old enough");
+        now.fetch_add(12 * DAY_MILLIS, Ordering::Relaxed);
+        doorward.number_events().await.unwrap();
+        doorward.clean_up().await.unwrap();
+        let second = checkpoint(&doorward).await.unwrap();
+        let report = intact(&doorward, &[first.clone(), second.clone()]).await;
+        // The five, and the event that says what was deleted.
+        assert_eq!((report.size, report.stored), (306, 6));
+        assert!(prove(&doorward, old).await.unwrap().is_none(), "it is gone");
+        let kept = list(&doorward, &AuditFilter::default(), None, 10).await.unwrap().events;
+        assert_eq!(kept[0].record.kind, "trail_pruned");
+        assert_eq!(kept[0].record.number("before"), Some(300));
+        let proof = prove(&doorward, kept[3].id).await.unwrap().unwrap();
+        assert!(proof.verify(&doorward.audit_key().public()).is_ok());
+        // A second run deletes nothing, and says nothing.
+        doorward.clean_up().await.unwrap();
+        assert_eq!(checkpoint(&doorward).await.unwrap(), second);
+    }
+
+    #[tokio::test]
+    async fn events_are_listed_by_time_user_and_kind_and_in_pages() {
+        let (_folder, doorward, now) = service(Settings::new()).await;
+        let (ada, eve) = (UserId::random(), UserId::random());
+        let requester = Requester::new(ClientInfo::new([192, 0, 2, 1].into(), "curl/8"));
+        let at = |minutes: i64| {
+            now.store(1_800_000_000_000 + minutes * 60_000, Ordering::Relaxed);
+            doorward.now()
+        };
+        for minute in 0..10 {
+            let kind =
+                if minute % 2 == 0 { EventKind::UserEnabled } else { EventKind::UserDisabled };
+            let by = Administrator::user(eve, &requester);
+            doorward.record(Event::by_administrator(&by, Some(ada), at(minute), kind)).await;
+        }
+        let listed = async |filter: AuditFilter| {
+            let page = list(&doorward, &filter, None, 100).await.unwrap();
+            page.events
+                .iter()
+                .map(|event| event.id.time().millis() / 60_000 % 30_000_000)
+                .collect::<Vec<_>>()
+        };
+        let all = AuditFilter::default();
+        assert_eq!(listed(all.clone()).await, [9, 8, 7, 6, 5, 4, 3, 2, 1, 0]);
+        let of = |user| AuditFilter { user: Some(user), ..all.clone() };
+        // By whom, and about whom.
+        assert_eq!(listed(of(eve)).await.len(), 10);
+        assert_eq!(listed(of(ada)).await.len(), 10);
+        assert_eq!(listed(of(UserId::random())).await.len(), 0);
+        let kind = Some("user_disabled".to_owned());
+        let some = AuditFilter { kind, from: Some(at(3)), to: Some(at(9)), ..of(eve) };
+        assert_eq!(listed(some).await, [7, 5, 3]);
+        let first = list(&doorward, &of(ada), None, 4).await.unwrap();
+        let second = list(&doorward, &of(ada), first.next, 100).await.unwrap();
+        assert_eq!((first.events.len(), second.events.len(), second.next), (4, 6, None));
+        let oldest = export(&doorward, &all, None, 3).await.unwrap();
+        assert_eq!(oldest.events[0].id, second.events[5].id);
+        let rest = export(&doorward, &all, oldest.next, 100).await.unwrap();
+        assert_eq!(rest.events.len(), 7);
+        let own = activity_of(&doorward, eve, None, 10).await.unwrap();
+        assert_eq!(own.events, [], "what she did to others is theirs");
+    }
+
+    #[tokio::test]
+    async fn days_count_what_happened_and_what_was_left_out() {
+        let (_folder, doorward, now) = service(Settings::new()).await;
+        let requester = Requester::new(ClientInfo::new([192, 0, 2, 1].into(), "curl/8"));
+        let failed = || EventKind::SignInFailed {
+            reason: crate::event::LoginRefusal::WrongPassword,
+            email: crate::user::EmailKey::of("x@example.com"),
+        };
+        let fail = |count| {
+            for _ in 0..count {
+                let event = Event::by_unknown(None, &requester, doorward.now(), failed());
+                doorward.events().publish(&event);
+            }
+        };
+        fail(3);
+        doorward.record_refused().await.unwrap();
+        now.fetch_add(DAY_MILLIS, Ordering::Relaxed);
+        fail(2000);
+        doorward.close_trail().await.unwrap();
+        let counted = days(&doorward, 30).await.unwrap();
+        assert_eq!(counted.len(), 30);
+        assert_eq!([counted[28].failed_sign_ins, counted[29].failed_sign_ins], [3, 2000]);
+        assert!(doorward.store().audit_tree().await.unwrap().size < 600, "a flood is bounded");
+        let checkpoint = checkpoint(&doorward).await.unwrap();
+        intact(&doorward, &[checkpoint]).await;
+    }
+}

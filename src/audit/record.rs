@@ -1,0 +1,273 @@
+//! An event as the audit trail keeps it: a line of JSON, without secrets and without the addresses that somebody typed.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use crate::{
+    event::{Actor, Event, EventKind, RegistrationRefusal},
+    session::Methods,
+};
+
+/// The record of an event. Its text is what is hashed, so it is stored as it was written.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Record {
+    pub id: String,
+    /// RFC 3339 in UTC with milliseconds.
+    pub at: String,
+    pub kind: String,
+    pub outcome: Outcome,
+    pub actor: RecordedActor,
+    /// The id of the user whom it concerns.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subject: Option<String>,
+    /// The address of the client.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user_agent: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<String>,
+    /// What else is known, depending on the kind.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub details: Map<String, Value>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Outcome {
+    Success,
+    /// It was refused or did not work.
+    Failure,
+}
+
+/// Who did it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "camelCase")]
+pub enum RecordedActor {
+    User {
+        id: String,
+    },
+    /// The holder of an API key.
+    Key {
+        id: String,
+    },
+    /// The operator on the machine, with their login name there, or the app that embeds Doorward.
+    Operator {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        name: Option<String>,
+    },
+    /// Somebody who has not shown who they are.
+    Unknown,
+    /// Doorward itself.
+    Service,
+}
+
+impl RecordedActor {
+    /// The id of the user, if it is one.
+    pub fn user(&self) -> Option<&str> {
+        match self {
+            Self::User { id } => Some(id),
+            _ => None,
+        }
+    }
+}
+
+impl From<&Actor> for RecordedActor {
+    fn from(actor: &Actor) -> Self {
+        match actor {
+            Actor::User(id) => Self::User { id: id.to_string() },
+            Actor::Key(id) => Self::Key { id: id.to_string() },
+            Actor::Operator(name) => Self::Operator { name: name.as_deref().map(str::to_owned) },
+            Actor::Unknown => Self::Unknown,
+            Actor::Service => Self::Service,
+        }
+    }
+}
+
+impl Record {
+    /// The text that is stored and hashed.
+    pub fn to_text(&self) -> String {
+        serde_json::to_string(self).expect("a record has no map whose keys are not texts")
+    }
+
+    pub fn from_text(text: &str) -> Option<Self> {
+        serde_json::from_str(text).ok()
+    }
+
+    /// A number in its details.
+    pub fn number(&self, name: &str) -> Option<u64> {
+        self.details.get(name)?.as_u64()
+    }
+}
+
+impl From<&Event> for Record {
+    fn from(event: &Event) -> Self {
+        let Event { id, at, actor, subject, kind, client, request_id } = event;
+        Self {
+            id: id.to_string(),
+            at: at.to_string(),
+            kind: kind.name().to_owned(),
+            outcome: outcome(kind),
+            actor: actor.into(),
+            subject: subject.map(|user| user.to_string()),
+            address: client.as_ref().map(|client| client.address.to_string()),
+            user_agent: client
+                .as_ref()
+                .map(|client| client.user_agent.clone())
+                .filter(|text| !text.is_empty()),
+            request_id: request_id.map(|id| id.to_string()),
+            details: match details(kind) {
+                Value::Object(details) => details,
+                _ => Map::new(),
+            },
+        }
+    }
+}
+
+fn outcome(kind: &EventKind) -> Outcome {
+    match kind {
+        EventKind::RegistrationRefused(_)
+        | EventKind::MailWithheld
+        | EventKind::ResetFailed
+        | EventKind::UnknownSecret
+        | EventKind::SignInFailed { .. }
+        | EventKind::TokenReused { .. }
+        | EventKind::GuardRefused { .. }
+        | EventKind::MailGivenUp { .. } => Outcome::Failure,
+        _ => Outcome::Success,
+    }
+}
+
+/// The fields of a kind, or null. Every kind with fields is named, so that a new field cannot be forgotten.
+fn details(kind: &EventKind) -> Value {
+    match kind {
+        EventKind::Registered { session } => match session {
+            Some(session) => json!({ "session": session.to_string() }),
+            None => Value::Null,
+        },
+        EventKind::RegistrationRefused(reason) => json!({ "reason": refusal(*reason) }),
+        EventKind::UsersImported { count } => json!({ "count": count }),
+        EventKind::UserChanged { name, email } => json!({ "name": name, "email": email }),
+        EventKind::RoleGranted(role) | EventKind::RoleRevoked(role) => {
+            json!({ "role": role.as_str() })
+        }
+        EventKind::EmailVerified { purpose } | EventKind::MailRequested { purpose } => {
+            json!({ "purpose": purpose.as_str() })
+        }
+        EventKind::EmailVerificationSet { verified } => json!({ "verified": verified }),
+        EventKind::SignedIn { session, methods } | EventKind::SteppedUp { session, methods } => {
+            json!({ "session": session.to_string(), "methods": Methods::names(methods) })
+        }
+        // The address that was typed may be a password, or of somebody who has no account.
+        EventKind::SignInFailed { reason, email: _ } => {
+            json!({ "reason": crate::count::Label::label(*reason) })
+        }
+        EventKind::SignedInToApp { session }
+        | EventKind::SignedOut { session }
+        | EventKind::SessionEnded { session }
+        | EventKind::TokenReused { session } => json!({ "session": session.to_string() }),
+        EventKind::SessionEndedByClient { session, client } => {
+            json!({ "session": session.to_string(), "client": client })
+        }
+        EventKind::SessionsEnded { count } => json!({ "count": count }),
+        EventKind::FactorAdded { kind } | EventKind::FactorRemoved { kind } => {
+            json!({ "factor": kind.name() })
+        }
+        EventKind::Invited { invitation } | EventKind::InvitationRevoked { invitation } => {
+            json!({ "invitation": invitation.to_string() })
+        }
+        EventKind::EverythingRevoked { sessions, passwords } => {
+            json!({ "sessions": sessions, "passwords": passwords })
+        }
+        EventKind::ServiceStarted { version, settings, guards } => {
+            let settings: Map<_, _> =
+                settings.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
+            let guards: Map<_, _> =
+                guards.iter().map(|(name, version)| (name.clone(), json!(version))).collect();
+            json!({ "version": version, "settings": settings, "guards": guards })
+        }
+        EventKind::GuardsReloaded { added, changed, removed } => {
+            json!({ "added": added, "changed": changed, "removed": removed })
+        }
+        EventKind::SigningKeyRotated { kid } | EventKind::SigningKeyRevoked { kid } => {
+            json!({ "kid": kid })
+        }
+        EventKind::KeyCreated { key, name } | EventKind::KeyRevoked { key, name } => {
+            json!({ "key": key.to_string(), "name": name })
+        }
+        EventKind::MailRetried { count } => json!({ "count": count }),
+        EventKind::GuardRefused { guard, decision, only_reported } => {
+            json!({ "guard": guard, "decision": decision, "onlyReported": only_reported })
+        }
+        EventKind::MailGivenUp { mail, failure } => json!({ "mail": mail, "failure": failure }),
+        EventKind::TrailPruned { before } => json!({ "before": before }),
+        EventKind::EventsLeftOut(left_out) => {
+            let counts = left_out.iter().map(|left_out| (left_out.kind.to_owned(), left_out.count));
+            json!({ "counts": counts.map(|(kind, count)| (kind, json!(count))).collect::<Map<_, _>>() })
+        }
+        EventKind::UserAdded
+        | EventKind::ImportedHashDropped
+        | EventKind::UserDisabled
+        | EventKind::UserEnabled
+        | EventKind::UserDeleted
+        | EventKind::UnverifiedUserDeleted
+        | EventKind::VerificationRequested
+        | EventKind::EmailChangeRequested
+        | EventKind::EmailChangeCancelled
+        | EventKind::EmailRestored
+        | EventKind::MailWithheld
+        | EventKind::PasswordChanged
+        | EventKind::PasswordReset
+        | EventKind::ResetFailed
+        | EventKind::ResetCodeCreated
+        | EventKind::UnknownSecret
+        | EventKind::PasskeyRenamed
+        | EventKind::RecoveryCodesReplaced
+        | EventKind::TrustedDeviceRemoved
+        | EventKind::FactorResetCreated
+        | EventKind::FactorsReset
+        | EventKind::AccountUnlocked
+        | EventKind::ServiceStopped => Value::Null,
+    }
+}
+
+fn refusal(reason: RegistrationRefusal) -> &'static str {
+    match reason {
+        RegistrationRefusal::NotInvited => "not_invited",
+        RegistrationRefusal::Closed => "closed",
+        RegistrationRefusal::Condition => "condition",
+        RegistrationRefusal::WrongInvitation => "wrong_invitation",
+        RegistrationRefusal::AddressTaken => "address_taken",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        clock::Timestamp,
+        event::LoginRefusal,
+        network::{ClientInfo, Requester},
+        user::{EmailKey, UserId},
+    };
+
+    #[test]
+    fn a_record_has_who_what_when_and_from_where_but_not_what_was_typed() {
+        let user = UserId::random();
+        let requester = Requester::new(ClientInfo::new([192, 0, 2, 1].into(), "curl/8"));
+        let kind = EventKind::SignInFailed {
+            reason: LoginRefusal::WrongPassword,
+            email: EmailKey::of("typed@example.com"),
+        };
+        let at = Timestamp::from_millis(1_800_000_000_123);
+        let event = Event::by_unknown(Some(user), &requester, at, kind);
+        let text = Record::from(&event).to_text();
+        let expected = format!(
+            r#"{{"id":"{}","at":"2027-01-15T08:00:00.123Z","kind":"sign_in_failed","outcome":"failure","actor":{{"type":"unknown"}},"subject":"{user}","address":"192.0.2.1","userAgent":"curl/8","details":{{"reason":"wrong_password"}}}}"#,
+            event.id
+        );
+        assert_eq!(text, expected);
+        assert_eq!(Record::from_text(&text).unwrap().to_text(), text);
+    }
+}

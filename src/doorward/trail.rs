@@ -1,0 +1,216 @@
+//! Upkeep of the audit trail: what was refused is written, events get their places in the tree, and checkpoints are published.
+
+use std::{
+    fs::OpenOptions,
+    io::{self, Write as _},
+    path::Path,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use super::Doorward;
+use crate::{
+    audit::{AuditKey, SignedCheckpoint},
+    config::{self, Settings},
+    event::{Event, EventKind},
+    store::{self, StoredTree},
+};
+
+/// What this process knows of the trail.
+#[derive(Default)]
+pub(super) struct Trail {
+    /// Whether the start is recorded.
+    has_started: AtomicBool,
+    /// The latest checkpoint that this process has published.
+    published: Mutex<Option<SignedCheckpoint>>,
+    /// How many events the checkpoint has that the witness has cosigned last, as far as this process knows.
+    pub(super) witnessed: AtomicU64,
+}
+
+impl Doorward {
+    /// What signs checkpoints and marks events.
+    pub(crate) fn audit_key(&self) -> &AuditKey {
+        self.store().audit_key()
+    }
+
+    /// Keeps the audit trail for as long as the future is polled.
+    pub(super) async fn keep_trail(&self) {
+        const INTERVAL: Duration = Duration::from_secs(1);
+        const BETWEEN_CHECKPOINTS: Duration = Duration::from_secs(60);
+        const WITNESS_TIME: Duration = Duration::from_secs(10);
+        let (mut failing, mut published_at) = (false, Instant::now());
+        loop {
+            let outcome = async {
+                self.record_start().await?;
+                self.record_refused().await?;
+                if published_at.elapsed() >= BETWEEN_CHECKPOINTS {
+                    published_at = Instant::now();
+                    self.record_left_out().await?;
+                    self.publish_checkpoint(WITNESS_TIME).await?;
+                }
+                Ok::<_, store::Error>(())
+            };
+            let outcome = outcome.await;
+            if let Err(error) = &outcome
+                && !failing
+            {
+                tracing::warn!(%error, "cannot write the audit trail; what was refused waits in memory");
+            }
+            failing = outcome.is_err();
+            tokio::time::sleep(INTERVAL).await;
+        }
+    }
+
+    /// Records the end of the service and publishes the last checkpoint. Call it after the future of [`Self::run_upkeep`] was dropped,
+    /// before the process ends.
+    ///
+    /// # Errors
+    /// If the database cannot be written.
+    pub async fn close_trail(&self) -> Result<(), store::Error> {
+        self.record_refused().await?;
+        self.record_left_out().await?;
+        if self.inner.trail.has_started.load(Ordering::Relaxed) {
+            let stopped = Event::by_service(self.now(), EventKind::ServiceStopped);
+            self.store().record(vec![stopped]).await?;
+        }
+        self.publish_checkpoint(Duration::from_secs(1)).await
+    }
+
+    /// Records with which settings the service has started, once.
+    async fn record_start(&self) -> Result<(), store::Error> {
+        if self.inner.trail.has_started.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let kind = EventKind::ServiceStarted {
+            version: env!("CARGO_PKG_VERSION"),
+            settings: changed_settings(self.settings()),
+            guards: self
+                .guards()
+                .iter()
+                .map(|guard| (guard.name.clone(), guard.version.clone()))
+                .collect(),
+        };
+        self.store().record(vec![Event::by_service(self.now(), kind)]).await?;
+        self.inner.trail.has_started.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Writes what was refused.
+    pub(crate) async fn record_refused(&self) -> Result<(), store::Error> {
+        const BATCH: usize = 100;
+        let unrecorded = self.events().unrecorded();
+        let mut events = unrecorded.take();
+        while !events.is_empty() {
+            let batch: Vec<_> = events.drain(..events.len().min(BATCH)).collect();
+            if let Err(error) = self.store().record(batch.clone()).await {
+                unrecorded.put_back([batch, events].concat());
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    async fn record_left_out(&self) -> Result<(), store::Error> {
+        let left_out = self.events().unrecorded().take_left_out();
+        if left_out.is_empty() {
+            return Ok(());
+        }
+        let event = Event::by_service(self.now(), EventKind::EventsLeftOut(left_out));
+        self.store().record(vec![event]).await
+    }
+
+    /// Gives all events a place in the tree.
+    pub(crate) async fn number_events(&self) -> Result<(), store::Error> {
+        while self.store().number_events().await? > 0 {}
+        Ok(())
+    }
+
+    /// Gives all events a place in the tree, and signs its state.
+    pub(crate) async fn sign_checkpoint(&self) -> Result<SignedCheckpoint, store::Error> {
+        self.number_events().await?;
+        let StoredTree { size, root, checkpoint, .. } = self.store().audit_tree().await?;
+        let signed = self.audit_key().sign(size, root);
+        // The stored one may have the signatures of witnesses.
+        Ok(checkpoint.filter(|stored| stored.checkpoint == signed.checkpoint).unwrap_or(signed))
+    }
+
+    /// Signs the state of the tree, has it cosigned, and writes it to the log and to the file, unless it has not changed. `limit` is
+    /// the time for the witness.
+    async fn publish_checkpoint(&self, limit: Duration) -> Result<(), store::Error> {
+        let signed = self.sign_checkpoint().await?;
+        let published =
+            || self.inner.trail.published.lock().unwrap_or_else(PoisonError::into_inner);
+        if signed.checkpoint.size == 0
+            || published().as_ref().is_some_and(|last| last.checkpoint == signed.checkpoint)
+        {
+            return Ok(());
+        }
+        let signed = self.have_cosigned(signed, limit).await?;
+        self.store().set_checkpoint(&signed).await?;
+        let text = signed.to_string();
+        tracing::info!(size = signed.checkpoint.size, checkpoint = &*text, "audit checkpoint");
+        if let Some(file) = &self.settings().audit.checkpoint_file
+            && let Err(error) = append(file, &text)
+        {
+            tracing::error!(file = %file.display(), %error, "cannot write the checkpoint of the audit trail");
+        }
+        *published() = Some(signed);
+        Ok(())
+    }
+
+    /// Deletes events that have reached the end of their retention. Their hashes stay, and an event says so.
+    pub(super) async fn prune_trail(&self) -> Result<(), store::Error> {
+        const BATCH: usize = 1000;
+        /// An event says what was deleted, so it is done once a day.
+        const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+        while self.store().delete_pruned(BATCH).await? == BATCH {}
+        let Some(retention) = self.settings().audit.retention() else { return Ok(()) };
+        let (expired, due) = (self.now() - retention, self.now() - (retention + DAY));
+        let mut number = self.store().audit_tree().await?.kept_from;
+        let mut is_due = false;
+        loop {
+            let events = self.store().oldest_numbered(number, BATCH).await?;
+            let old: Vec<_> = events.iter().take_while(|event| event.id.time() < expired).collect();
+            is_due |= old.iter().any(|event| event.id.time() < due);
+            if !is_due || old.is_empty() {
+                break;
+            }
+            number = old.last().and_then(|event| event.number).map_or(number, |last| last + 1);
+            if old.len() < BATCH {
+                break;
+            }
+        }
+        if is_due {
+            let event = Event::by_service(self.now(), EventKind::TrailPruned { before: number });
+            self.store().prune_before(number, &event.into()).await?;
+            while self.store().delete_pruned(BATCH).await? == BATCH {}
+        }
+        Ok(())
+    }
+
+    /// Records something that has changed outside of the database.
+    pub(crate) async fn record(&self, event: Event) {
+        self.events().publish_recorded(&event);
+        if let Err(error) = self.store().record(vec![event.clone()]).await {
+            tracing::warn!(%error, "cannot write the audit trail; the event waits in memory");
+            self.events().unrecorded().put_back(vec![event]);
+        }
+    }
+}
+
+/// The settings that differ from the default, without secrets.
+fn changed_settings(settings: &Settings) -> Vec<(&'static str, String)> {
+    let default = Settings::default();
+    let changed = config::keys().filter(|key| key.value(settings) != key.value(&default));
+    changed.map(|key| (key.name, key.value(settings))).collect()
+}
+
+/// Appends to a file, so that it can be one that nobody may change otherwise (`chattr +a`).
+fn append(file: &Path, text: &str) -> io::Result<()> {
+    let mut file = OpenOptions::new().create(true).append(true).open(file)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_data()
+}

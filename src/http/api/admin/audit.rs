@@ -1,0 +1,272 @@
+//! `/api/admin/audit`: the audit trail, its checkpoint, proofs, a verification and its export.
+
+use std::convert::Infallible;
+
+use axum::{
+    body::{Body, Bytes},
+    extract::{Path, State},
+    http::{HeaderValue, StatusCode, header},
+    response::Response,
+};
+use futures_util::stream;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Doorward,
+    account::{
+        audit::{self, AuditEvent, DayCounts},
+        look_up,
+    },
+    audit::{Record, Report, SignedCheckpoint, VerifierKey, to_ocsf},
+    clock::Timestamp,
+    event::EventKind,
+    fault::Fault,
+    http::{
+        Error,
+        admin::{Admin, AuditRead},
+        answer::{NO_STORE, NOSNIFF, NoStore},
+        form::Form,
+        query::Query,
+    },
+    store::AuditFilter,
+    user::UserId,
+};
+
+/// A page of events.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct ListedEvents {
+    pub events: Vec<ListedEvent>,
+    /// Where the next page begins, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+}
+
+/// An event as an administrator sees it.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct ListedEvent {
+    /// Its place in the tree, unless it has none yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub number: Option<u64>,
+    #[serde(flatten)]
+    pub record: Record,
+}
+
+impl From<AuditEvent> for ListedEvent {
+    fn from(event: AuditEvent) -> Self {
+        Self { number: event.number, record: event.record }
+    }
+}
+
+/// How much happened on each day.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct ListedDays {
+    pub days: Vec<ListedDay>,
+}
+
+/// What happened on one day, in UTC.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ListedDay {
+    pub day: String,
+    pub sign_ins: u64,
+    pub failed_sign_ins: u64,
+    pub sign_ups: u64,
+}
+
+impl From<DayCounts> for ListedDay {
+    fn from(counts: DayCounts) -> Self {
+        let DayCounts { day, sign_ins, failed_sign_ins, sign_ups } = counts;
+        Self { day, sign_ins, failed_sign_ins, sign_ups }
+    }
+}
+
+/// The signed state of the trail, and the keys that verify it.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PublishedCheckpoint {
+    /// The text of C2SP `tlog-checkpoint`.
+    pub checkpoint: String,
+    /// The public key of the log, as a `vkey` of C2SP `signed-note`.
+    pub key: String,
+    /// The public key with which this installation cosigns the checkpoints of others.
+    pub witness_key: String,
+}
+
+/// A proof that an event is in the trail.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct PublishedProof {
+    /// The text of C2SP `tlog-proof`.
+    pub proof: String,
+    /// The public key that verifies it.
+    pub key: String,
+}
+
+/// What to compare the trail with.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct VerificationRequest {
+    /// Checkpoints, one after the other.
+    pub checkpoints: String,
+    /// The key that has signed them, if it is not that of the installation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+}
+
+pub(in crate::http) async fn list(
+    State(doorward): State<Doorward>,
+    _: Admin<AuditRead>,
+    mut query: Query,
+) -> Result<NoStore<ListedEvents>, Error> {
+    let after = query.0.optional("after", |id| id.parse().map_err(|_| not("an id")));
+    let limit = query.limit(50, 500);
+    let filter = filter(&doorward, &mut query.0).await?;
+    let (Some(filter), Ok(after), Ok(limit)) = (filter, after, limit) else {
+        return Err(query.0.into_error());
+    };
+    let page = audit::list(&doorward, &filter, after, limit).await?;
+    let next = page.next.map(|id| id.to_string());
+    let events = page.events.into_iter().map(ListedEvent::from).collect();
+    Ok(NoStore(StatusCode::OK, ListedEvents { events, next }))
+}
+
+/// The counts of the last 30 days.
+pub(in crate::http) async fn days(
+    State(doorward): State<Doorward>,
+    _: Admin<AuditRead>,
+) -> Result<NoStore<ListedDays>, Error> {
+    let days = audit::days(&doorward, 30).await?.into_iter().map(ListedDay::from).collect();
+    Ok(NoStore(StatusCode::OK, ListedDays { days }))
+}
+
+/// All events as JSON lines, the oldest first.
+pub(in crate::http) async fn export(
+    State(doorward): State<Doorward>,
+    _: Admin<AuditRead>,
+    mut query: Query,
+) -> Result<Response, Error> {
+    let is_ocsf = query.0.optional("format", |format| match &*format {
+        "jsonl" => Ok(false),
+        "ocsf" => Ok(true),
+        _ => Err(Fault::malformed("Expected jsonl or ocsf")),
+    });
+    let filter = filter(&doorward, &mut query.0).await?;
+    let (Some(filter), Ok(is_ocsf)) = (filter, is_ocsf) else { return Err(query.0.into_error()) };
+    let is_ocsf = is_ocsf.unwrap_or(false);
+    // An error of the first page is answered. A later one cuts the body.
+    let first = audit::export(&doorward, &filter, None, EXPORTED_AT_ONCE).await?;
+    let state = (doorward, filter, Some(first));
+    let pages = stream::unfold(state, move |(doorward, filter, page)| async move {
+        let page = page?;
+        let lines = page.events.into_iter().map(|event| line(event, is_ocsf)).collect::<String>();
+        let next = match page.next {
+            None => None,
+            Some(after) => {
+                match audit::export(&doorward, &filter, Some(after), EXPORTED_AT_ONCE).await {
+                    Ok(page) => Some(page),
+                    Err(error) => {
+                        tracing::warn!(%error, "the export of the audit trail is not complete");
+                        return Some((Err(error), (doorward, filter, None)));
+                    }
+                }
+            }
+        };
+        Some((Ok(Bytes::from(lines)), (doorward, filter, next)))
+    });
+    let mut response = Response::new(Body::from_stream(pages));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/jsonl"));
+    headers.insert(header::CACHE_CONTROL, NO_STORE);
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, NOSNIFF);
+    Ok(response)
+}
+
+/// How many events of an export are read at once.
+const EXPORTED_AT_ONCE: usize = 1000;
+
+fn line(event: AuditEvent, is_ocsf: bool) -> String {
+    let text = match is_ocsf {
+        true => serde_json::to_string(&to_ocsf(&event.record, event.number)),
+        false => serde_json::to_string(&ListedEvent::from(event)),
+    };
+    format!("{}\n", text.expect("an event serialises to JSON"))
+}
+
+pub(in crate::http) async fn checkpoint(
+    State(doorward): State<Doorward>,
+    _: Admin<AuditRead>,
+) -> Result<NoStore<PublishedCheckpoint>, Error> {
+    let checkpoint = audit::checkpoint(&doorward).await?.to_string();
+    let key = doorward.audit_key().public().to_string();
+    let witness_key = doorward.audit_key().public_of_witness().to_string();
+    Ok(NoStore(StatusCode::OK, PublishedCheckpoint { checkpoint, key, witness_key }))
+}
+
+pub(in crate::http) async fn prove(
+    State(doorward): State<Doorward>,
+    _: Admin<AuditRead>,
+    Path(id): Path<String>,
+) -> Result<NoStore<PublishedProof>, Error> {
+    let id = id.parse().map_err(|_| Error::NotFound)?;
+    let proof = audit::prove(&doorward, id).await?.ok_or(Error::NotFound)?.to_string();
+    let key = doorward.audit_key().public().to_string();
+    Ok(NoStore(StatusCode::OK, PublishedProof { proof, key }))
+}
+
+/// Compares the trail with checkpoints that somebody has kept.
+pub(in crate::http) async fn verify(
+    State(doorward): State<Doorward>,
+    _: Admin<AuditRead>,
+    mut form: Form,
+) -> Result<NoStore<Report>, Error> {
+    let checkpoints = form.optional("checkpoints", |text| match &*text {
+        "" => Ok(Vec::new()),
+        text => {
+            SignedCheckpoint::parse_all(text).map_err(|_| not("checkpoints, one after the other"))
+        }
+    });
+    let key = form.optional("key", |text| {
+        text.parse::<VerifierKey>().map_err(|error| Fault::malformed(error.to_string()))
+    });
+    let (Ok(checkpoints), Ok(key), Ok(())) = (checkpoints, key, form.reject_misspelled()) else {
+        return Err(form.into_error());
+    };
+    let report = audit::verify(&doorward, &checkpoints.unwrap_or_default(), key.as_ref()).await?;
+    Ok(NoStore(StatusCode::OK, report))
+}
+
+/// The fields `from`, `to`, `user` and `kind`. `None` if one is not valid.
+async fn filter(doorward: &Doorward, query: &mut Form) -> Result<Option<AuditFilter>, Error> {
+    let time = |text: String| {
+        Timestamp::parse(&text).ok_or_else(|| not("a day or a time, such as 2027-01-15T08:00:00Z"))
+    };
+    let from = query.optional("from", time);
+    let to = query.optional("to", time);
+    let kind = query.optional("kind", |kind| match EventKind::NAMES.contains(&&*kind) {
+        true => Ok(kind),
+        false => Err(not("a kind of event")),
+    });
+    let user = query.optional("user", Ok);
+    let (Ok(from), Ok(to), Ok(kind), Ok(user)) = (from, to, kind, user) else { return Ok(None) };
+    let user = match user {
+        None => None,
+        Some(user) => match user_id(doorward, &user).await? {
+            Some(id) => Some(id),
+            None => {
+                let _ = query.record::<Infallible>("user", not("a user"));
+                return Ok(None);
+            }
+        },
+    };
+    Ok(Some(AuditFilter { from, to, user, kind }))
+}
+
+/// The id of a user, by id or address. Events of deleted users are found by their id.
+async fn user_id(doorward: &Doorward, user: &str) -> Result<Option<UserId>, Error> {
+    if let Ok(id) = user.parse() {
+        return Ok(Some(id));
+    }
+    Ok(look_up::user_by_id_or_email(doorward, user).await?.map(|user| user.id))
+}
+
+fn not(what: &str) -> Fault {
+    Fault::malformed(format!("Expected {what}"))
+}

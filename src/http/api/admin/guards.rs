@@ -1,0 +1,263 @@
+//! `/api/admin/guards`: the guards in force, what they decide, and reading them again.
+
+use std::{collections::BTreeMap, net::IpAddr, time::Duration};
+
+use axum::{
+    extract::{Path, State},
+    http::StatusCode,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Doorward,
+    access::guard::{self, ExampleRequest, ExplainedHeader, Explanation, Missing, Mode},
+    account::{
+        guard_check::{self, GuardDecision, SampleSession},
+        guard_reload, look_up,
+    },
+    fault::Fault,
+    http::{
+        Error,
+        admin::{Admin, GuardsRead, OperatorOnly},
+        answer::NoStore,
+        form::Form,
+    },
+};
+
+/// All guards.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Guards {
+    pub guards: Vec<ListedGuard>,
+}
+
+/// A guard, and what it has decided.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct ListedGuard {
+    #[serde(flatten)]
+    pub guard: Guard,
+    pub decisions: Decisions,
+}
+
+/// A guard as an administrator sees it.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Guard {
+    pub name: String,
+    pub version: String,
+    /// The condition.
+    pub allow: String,
+    /// Whether it admits everybody and only reports refusals.
+    pub only_reports: bool,
+    /// The origins of its app, where people sign in with a browser.
+    pub origins: Vec<String>,
+    /// The headers of its app: names and expressions.
+    pub headers: BTreeMap<String, String>,
+    pub warning: Option<String>,
+}
+
+impl From<&guard::Guard> for Guard {
+    fn from(guard: &guard::Guard) -> Self {
+        Self {
+            name: guard.name.clone(),
+            version: guard.version.clone(),
+            allow: guard.condition.text().to_owned(),
+            only_reports: guard.mode == Mode::Report,
+            origins: guard.origins.iter().map(ToString::to_string).collect(),
+            headers: guard
+                .headers
+                .expressions()
+                .map(|(name, text)| (name.to_owned(), text.to_owned()))
+                .collect(),
+            warning: guard.warning(),
+        }
+    }
+}
+
+/// How many requests a guard has decided about since this instance has started.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Decisions {
+    pub admitted: u64,
+    /// Admitted although they would be refused, because the guard only reports.
+    pub report_only: u64,
+    /// Nobody was signed in, or another site has caused the request.
+    pub unauthenticated: u64,
+    pub refused: u64,
+    /// The browser was on its way through sign-in, or to sign-out.
+    pub signing_in: u64,
+    /// The guard could not decide.
+    pub unavailable: u64,
+}
+
+impl From<&guard::Decisions> for Decisions {
+    fn from(decisions: &guard::Decisions) -> Self {
+        use guard::Decision;
+        Self {
+            admitted: decisions.value(Decision::Admitted),
+            report_only: decisions.value(Decision::ReportOnly),
+            unauthenticated: decisions.value(Decision::Unauthenticated),
+            refused: decisions.value(Decision::Refused),
+            signing_in: decisions.value(Decision::SigningIn),
+            unavailable: decisions.value(Decision::Unavailable),
+        }
+    }
+}
+
+/// Whom and what to decide about.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GuardCheck {
+    /// The user, by id or e-mail address.
+    pub user: String,
+    /// How the user has proved who they are. By default as if they had just signed in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub factors: Option<Vec<String>>,
+    /// How many seconds ago. By default 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verified_seconds_ago: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request: Option<SampleRequest>,
+}
+
+/// A request to try a guard with.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct SampleRequest {
+    /// The method; `GET` by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub method: Option<String>,
+    /// The host; `localhost` by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// The path; `/` by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// The address of the client; the loopback address by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address: Option<IpAddr>,
+}
+
+impl From<SampleRequest> for ExampleRequest {
+    fn from(request: SampleRequest) -> Self {
+        let SampleRequest { method, host, path, address } = request;
+        Self { method, host, path, scheme: None, address }
+    }
+}
+
+/// The decision of a guard and its reason.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Decision {
+    pub admitted: bool,
+    pub condition: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warning: Option<String>,
+    /// With what the user would be admitted, if they can reach it by themselves.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub missing: Option<Missing>,
+    /// The value of each part of the condition.
+    pub explanation: Explanation,
+    /// The headers that the app gets if the guard admits the user.
+    pub headers: Vec<ExplainedHeader>,
+}
+
+impl From<GuardDecision> for Decision {
+    fn from(decision: GuardDecision) -> Self {
+        let GuardDecision { admitted, condition, warning, missing, explanation, headers } =
+            decision;
+        Self { admitted, condition, warning, missing, explanation, headers }
+    }
+}
+
+/// How people with a browser get to an app.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BrowserCheck {
+    /// The URL that they are sent to.
+    pub sign_in: String,
+    /// The origins that they return to.
+    pub origins: Vec<String>,
+    /// What is missing, and what to do about it.
+    pub findings: Vec<String>,
+    /// What is valid but probably wrong.
+    pub warnings: Vec<String>,
+}
+
+impl From<guard_check::BrowserCheck> for BrowserCheck {
+    fn from(check: guard_check::BrowserCheck) -> Self {
+        let guard_check::BrowserCheck { sign_in, origins, findings, warnings } = check;
+        Self { sign_in, origins, findings, warnings }
+    }
+}
+
+pub(in crate::http) async fn list(
+    State(doorward): State<Doorward>,
+    _: Admin<GuardsRead>,
+) -> NoStore<Guards> {
+    listed(&doorward)
+}
+
+/// Shows how a guard decides about a user. Nothing is recorded.
+pub(in crate::http) async fn check(
+    State(doorward): State<Doorward>,
+    _: Admin<GuardsRead>,
+    Path(name): Path<String>,
+    mut form: Form,
+) -> Result<NoStore<Decision>, Error> {
+    let user = form.required("user", Ok);
+    let factors = form.object::<Vec<String>>("factors").and_then(|names| {
+        let named =
+            names.map(|names| guard_check::methods_by_name(names.iter().map(String::as_str)));
+        named
+            .transpose()
+            .or_else(|error| form.record("factors", Fault::malformed(error.to_string())))
+    });
+    let verified_ago = form.object("verifiedSecondsAgo");
+    let request = form.object::<SampleRequest>("request");
+    let (Ok(user), Ok(methods), Ok(verified_ago), Ok(request), Ok(())) =
+        (user, factors, verified_ago, request, form.reject_misspelled())
+    else {
+        return Err(form.into_error());
+    };
+    let verified_ago = Duration::from_secs(verified_ago.unwrap_or_default());
+    let session = SampleSession { methods, verified_ago };
+    // Another status than that of an unknown guard.
+    let no_such_user =
+        || Error::NotDone(StatusCode::UNPROCESSABLE_ENTITY, "There is no such user.".into());
+    let user = look_up::user_by_id_or_email(&doorward, &user).await?.ok_or_else(no_such_user)?;
+    let guards = doorward.guards();
+    let guard = guards.by_name(&name).ok_or(Error::NotFound)?;
+    let request = request.unwrap_or_default().into();
+    let decision = guard_check::decide(&doorward, guard, user, &session, &request);
+    Ok(NoStore(StatusCode::OK, decision.into()))
+}
+
+/// Shows what a guard lacks to sign people in with a browser.
+pub(in crate::http) async fn check_browsers(
+    State(doorward): State<Doorward>,
+    _: Admin<GuardsRead>,
+    Path(name): Path<String>,
+) -> Result<NoStore<BrowserCheck>, Error> {
+    let guards = doorward.guards();
+    let guard = guards.by_name(&name).ok_or(Error::NotFound)?;
+    let check = guard_check::browsers(guard, doorward.settings(), &doorward.public_base());
+    Ok(NoStore(StatusCode::OK, check.into()))
+}
+
+/// Reads the guards from the settings file again.
+pub(in crate::http) async fn reload(
+    State(doorward): State<Doorward>,
+    operator: OperatorOnly,
+) -> Result<NoStore<Guards>, Error> {
+    guard_reload::reload(&doorward, &*operator.read_settings, &operator.administrator)
+        .map_err(|error| Error::NotDone(StatusCode::UNPROCESSABLE_ENTITY, error.to_string()))?;
+    Ok(listed(&doorward))
+}
+
+fn listed(doorward: &Doorward) -> NoStore<Guards> {
+    let decided: BTreeMap<_, _> = doorward.counts().declared_guards().into_iter().collect();
+    let guards = doorward.guards();
+    let guards = guards.iter().map(|guard| ListedGuard {
+        guard: guard.into(),
+        decisions: decided.get(&guard.name).map(|decided| (&**decided).into()).unwrap_or_default(),
+    });
+    NoStore(StatusCode::OK, Guards { guards: guards.collect() })
+}

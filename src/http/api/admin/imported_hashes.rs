@@ -1,0 +1,105 @@
+//! `/api/admin/imported-hashes`: imported password hashes that have not been replaced, because their users have not logged in.
+
+use axum::{extract::State, http::StatusCode};
+use serde::{Deserialize, Serialize};
+use zeroize::Zeroizing;
+
+use crate::{
+    Doorward,
+    account::import,
+    event::Actor,
+    fault::Fault,
+    http::{
+        Error,
+        admin::{Admin, FreshAdmin, UsersRead, UsersWrite},
+        answer::NoStore,
+        form::Form,
+        query::Query,
+    },
+    store::ImportedHash,
+    user::UserId,
+};
+
+/// A page of imported hashes, in the order of the users' ids. It may be short although more follow.
+#[derive(Serialize, Deserialize)]
+pub struct ImportedHashes {
+    pub hashes: Vec<ImportedHashInfo>,
+    /// The id after which the next page starts, if there may be one.
+    pub next: Option<String>,
+}
+
+/// An imported password hash that has not been replaced.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ImportedHashInfo {
+    /// The id of the user.
+    pub user: String,
+    pub email: String,
+    /// The scheme and cost: the text of the hash up to its salt. That of Firebase contains the signer key, so only the operator on
+    /// the machine gets it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prefix: Option<Zeroizing<String>>,
+    /// When it was imported.
+    pub imported_at: String,
+}
+
+impl ImportedHashInfo {
+    fn new(hash: ImportedHash, for_operator: bool) -> Self {
+        let ImportedHash { user_id, email, prefix, imported_at } = hash;
+        Self {
+            user: user_id.to_string(),
+            email: email.as_str().to_owned(),
+            prefix: for_operator.then(|| prefix.into()),
+            imported_at: imported_at.to_string(),
+        }
+    }
+}
+
+/// The users whose imported hashes are to be deleted.
+#[derive(Serialize)]
+pub struct Drop<'a> {
+    pub users: &'a [String],
+}
+
+/// How many hashes were deleted.
+#[derive(Serialize, Deserialize)]
+pub struct Dropped {
+    pub dropped: usize,
+}
+
+pub(in crate::http) async fn list(
+    State(doorward): State<Doorward>,
+    admin: Admin<UsersRead>,
+    Query(mut form): Query,
+) -> Result<NoStore<ImportedHashes>, Error> {
+    let after = form.optional("after", |id| to_id(&id));
+    let (Ok(after), Ok(())) = (after, form.reject_misspelled()) else {
+        return Err(form.into_error());
+    };
+    let (hashes, next) = import::imported_hashes(&doorward, after).await?;
+    let for_operator = matches!(admin.actor, Actor::Operator(_));
+    let hashes = hashes.into_iter().map(|hash| ImportedHashInfo::new(hash, for_operator));
+    let next = next.map(|id| id.to_string());
+    Ok(NoStore(StatusCode::OK, ImportedHashes { hashes: hashes.collect(), next }))
+}
+
+pub(in crate::http) async fn drop(
+    State(doorward): State<Doorward>,
+    admin: FreshAdmin<UsersWrite>,
+    mut form: Form,
+) -> Result<NoStore<Dropped>, Error> {
+    let users = form.object::<Vec<String>>("users");
+    let (Ok(users), Ok(())) = (users, form.reject_misspelled()) else {
+        return Err(form.into_error());
+    };
+    let users = users.unwrap_or_default();
+    let users: Result<Vec<_>, _> = users.iter().map(|id| to_id(id)).collect();
+    let users = users.map_err(|fault| Error::Invalid(vec![("users".into(), fault)]))?;
+    let dropped = import::drop_hashes(&doorward, &users, &admin).await?;
+    tracing::info!(hashes = dropped, "imported password hashes dropped");
+    Ok(NoStore(StatusCode::OK, Dropped { dropped }))
+}
+
+fn to_id(text: &str) -> Result<UserId, Fault> {
+    text.parse().map_err(|_| Fault::malformed("Expected the id of a user"))
+}

@@ -1,0 +1,180 @@
+//! `/api/admin/invitations`: all invitations, whoever has made them.
+
+use std::time::Duration;
+
+use axum::{
+    extract::State,
+    http::{HeaderMap, StatusCode},
+};
+use serde::{Deserialize, Serialize};
+use zeroize::Zeroizing;
+
+use super::{
+    repeated,
+    target::{Named, check_granted},
+};
+use crate::{
+    Doorward,
+    account::{InvitationTicket, InviteError, Invited, NewInvitation, invite},
+    http::{
+        Error,
+        admin::{Admin, InvitationsRead, InvitationsWrite},
+        answer::{NoContent, NoStore},
+        form::Form,
+        query::Query,
+    },
+    user::{EmailKey, Invitation, InvitationId, Role},
+};
+
+/// A page of invitations, in the order of their addresses.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Invitations {
+    pub invitations: Vec<InvitationInfo>,
+    /// The address after which the next page starts, if there may be one.
+    pub next: Option<String>,
+}
+
+/// An invitation as an administrator sees it.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct InvitationInfo {
+    pub id: String,
+    pub email: String,
+    /// The roles that the new user gets.
+    pub roles: Vec<String>,
+    /// The id of the user who has made it; none if it was an administrator.
+    pub invited_by: Option<String>,
+    pub mailed: bool,
+    pub created_at: String,
+    pub expires_at: String,
+}
+
+impl From<Invitation> for InvitationInfo {
+    fn from(invitation: Invitation) -> Self {
+        let Invitation {
+            id,
+            email,
+            roles,
+            invited_by,
+            is_mailed,
+            created_at,
+            expires_at,
+            guesses: _,
+        } = invitation;
+        Self {
+            id: id.to_string(),
+            email: email.as_str().to_owned(),
+            roles: roles.iter().map(str::to_owned).collect(),
+            invited_by: invited_by.map(|id| id.to_string()),
+            mailed: is_mailed,
+            created_at: created_at.to_string(),
+            expires_at: expires_at.to_string(),
+        }
+    }
+}
+
+/// Invites the holder of an address.
+#[derive(Debug, Serialize)]
+pub struct Invite<'a> {
+    pub email: &'a str,
+    /// The roles that the new user gets.
+    pub roles: &'a [String],
+    /// How many seconds it is valid.
+    pub lifetime: u64,
+    /// Whether it is mailed, if the service sends mail. Otherwise its holder gets it from whoever makes it.
+    pub mail: bool,
+}
+
+/// A new invitation, and what its holder registers with unless it is mailed.
+#[derive(Serialize, Deserialize)]
+pub struct MadeInvitation {
+    #[serde(flatten)]
+    pub invitation: InvitationInfo,
+    /// The link to the sign-up page; none without pages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<Zeroizing<String>>,
+    /// The secret in the link.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret: Option<Zeroizing<String>>,
+    /// The code that can be typed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<Zeroizing<String>>,
+}
+
+impl From<Invited> for MadeInvitation {
+    fn from(Invited { invitation, ticket }: Invited) -> Self {
+        let ticket = ticket.as_ref();
+        Self {
+            invitation: invitation.into(),
+            link: ticket.and_then(InvitationTicket::link),
+            secret: ticket.map(|ticket| Zeroizing::new(ticket.secret().to_owned())),
+            code: ticket.map(|ticket| Zeroizing::new(ticket.code())),
+        }
+    }
+}
+
+/// The most invitations of a page.
+pub const MAX_PAGE: usize = 1000;
+
+pub(in crate::http) async fn list(
+    State(doorward): State<Doorward>,
+    _: Admin<InvitationsRead>,
+    mut query: Query,
+) -> Result<NoStore<Invitations>, Error> {
+    const PAGE: usize = 50;
+    let limit = query.limit(PAGE, MAX_PAGE);
+    let after = query.0.optional("after", |after| Ok(EmailKey::of(&after)));
+    let (Ok(limit), Ok(after), Ok(())) = (limit, after, query.0.reject_misspelled()) else {
+        return Err(query.0.into_error());
+    };
+    let (invitations, next) = invite::page(&doorward, after.as_ref(), limit).await?;
+    let invitations = invitations.into_iter().map(InvitationInfo::from).collect();
+    let next = next.map(|key| key.as_str().to_owned());
+    Ok(NoStore(StatusCode::OK, Invitations { invitations, next }))
+}
+
+pub(in crate::http) async fn create(
+    State(doorward): State<Doorward>,
+    admin: Admin<InvitationsWrite>,
+    headers: HeaderMap,
+    mut form: Form,
+) -> Result<NoStore<MadeInvitation>, Error> {
+    let id = repeated::id_of(&doorward, &admin, "invitation", &headers)?;
+    let (email, roles) = (form.required("email", Ok), form.object::<Vec<String>>("roles"));
+    let (lifetime, mail) = (form.object::<u64>("lifetime"), form.optional_flag("mail"));
+    let (Ok(email), Ok(roles), Ok(lifetime), Ok(mail), Ok(())) =
+        (email, roles, lifetime, mail, form.reject_misspelled())
+    else {
+        return Err(form.into_error());
+    };
+    let roles = roles.unwrap_or_default();
+    let granted = roles.iter().filter_map(|role| Role::parse(role)).collect();
+    check_granted(&doorward, admin.scopes(), &granted)?;
+    let mut invitation = roles.iter().fold(NewInvitation::new(email), NewInvitation::role);
+    if let Some(seconds) = lifetime {
+        invitation = invitation.lifetime(Duration::from_secs(seconds));
+    }
+    if mail == Some(false) {
+        invitation = invitation.by_hand();
+    }
+    let id = id.map(InvitationId::from_uuid);
+    let invited = invite::make_once(&doorward, invitation, id, &admin).await;
+    let invited = invited.map_err(|error| match error {
+        InviteError::Role(error) => error.into(),
+        InviteError::Lifetime => Error::NotDone(StatusCode::BAD_REQUEST, error.to_string()),
+        InviteError::Closed => Error::NotDone(StatusCode::FORBIDDEN, error.to_string()),
+        error => error.into(),
+    })?;
+    Ok(NoStore(StatusCode::CREATED, invited.into()))
+}
+
+pub(in crate::http) async fn revoke(
+    State(doorward): State<Doorward>,
+    admin: Admin<InvitationsWrite>,
+    Named(invitation): Named<String>,
+) -> Result<NoContent, Error> {
+    match invite::revoke(&doorward, &invitation, &admin).await? {
+        true => Ok(NoContent),
+        false => Err(Error::NotFound),
+    }
+}

@@ -1,0 +1,112 @@
+//! `/api/admin/mail`: mail that waits or was given up.
+
+use axum::{extract::State, http::StatusCode};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Doorward,
+    account::mail_queue::{self, MailPage, MailQueueError},
+    clock::Timestamp,
+    fault::Fault,
+    http::{
+        Error,
+        admin::{Admin, MailRead, MailWrite},
+        answer::NoStore,
+        query::Query,
+    },
+    store::QueuedMail,
+};
+
+/// A page of mail, the oldest first.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Mails {
+    pub mails: Vec<Mail>,
+    /// The id after which the next page starts, if there may be one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+}
+
+/// A mail as an administrator sees it.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Mail {
+    /// The id, which is part of its `Message-ID`.
+    pub id: String,
+    pub address: String,
+    pub message: String,
+    pub user: Option<String>,
+    pub created_at: String,
+    pub age_seconds: u64,
+    /// When it is given up.
+    pub expires_at: String,
+    pub attempts: u32,
+    /// When it is tried next, unless it was given up.
+    pub next_attempt_at: Option<String>,
+    pub given_up_at: Option<String>,
+    /// Why the last attempt failed.
+    pub failure: Option<String>,
+}
+
+impl Mail {
+    fn new(queued: QueuedMail, now: Timestamp) -> Self {
+        let QueuedMail { mail, attempts, due_at, failure, given_up_at } = queued;
+        Self {
+            id: mail.id.to_string(),
+            address: mail.recipient.as_str().to_owned(),
+            message: mail.message.name().to_owned(),
+            user: mail.user_id.map(|id| id.to_string()),
+            created_at: mail.created_at.to_string(),
+            age_seconds: now.duration_since(mail.created_at).as_secs(),
+            expires_at: mail.expires_at.to_string(),
+            attempts,
+            next_attempt_at: given_up_at.is_none().then(|| due_at.to_string()),
+            given_up_at: given_up_at.map(|at| at.to_string()),
+            failure,
+        }
+    }
+}
+
+/// How many mails are due.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MailRetried {
+    pub mails_due: usize,
+}
+
+pub(in crate::http) async fn list(
+    State(doorward): State<Doorward>,
+    _: Admin<MailRead>,
+    mut query: Query,
+) -> Result<NoStore<Mails>, Error> {
+    const MAX_LIMIT: usize = 200;
+    let after = query.0.optional("after", |id| {
+        id.parse().map_err(|_| Fault::malformed("Expected the id of a mail"))
+    });
+    let (Ok(after), Ok(limit)) = (after, query.limit(MAX_LIMIT, MAX_LIMIT)) else {
+        return Err(query.0.into_error());
+    };
+    let MailPage { mails, next } = mail_queue::page(&doorward, after, limit).await?;
+    let now = doorward.now();
+    let mails = mails.into_iter().map(|queued| Mail::new(queued, now)).collect();
+    Ok(NoStore(StatusCode::OK, Mails { mails, next: next.map(|id| id.to_string()) }))
+}
+
+/// Makes all mail due that has not expired.
+pub(in crate::http) async fn retry(
+    State(doorward): State<Doorward>,
+    admin: Admin<MailWrite>,
+) -> Result<NoStore<MailRetried>, Error> {
+    let mails_due = mail_queue::retry(&doorward, &admin).await?;
+    Ok(NoStore(StatusCode::OK, MailRetried { mails_due }))
+}
+
+impl From<MailQueueError> for Error {
+    fn from(error: MailQueueError) -> Self {
+        match error {
+            MailQueueError::NotConfigured => {
+                Self::NotDone(StatusCode::NOT_IMPLEMENTED, error.to_string())
+            }
+            MailQueueError::Store(error) => error.into(),
+        }
+    }
+}

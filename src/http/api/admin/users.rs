@@ -1,0 +1,202 @@
+//! `/api/admin/users`: lists, adds, shows, changes and deletes users.
+
+use axum::{
+    extract::State,
+    http::{HeaderMap, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    repeated,
+    sessions::SessionInfo,
+    target::{Named, find, find_to_change},
+    version::{expected, tag_of},
+};
+use crate::{
+    Doorward,
+    account::{
+        NewUser,
+        edit::{Edit, edit},
+        factor_list::{self, FactorInfo, TrustedDeviceInfo},
+        leave, register,
+        search::{self, UserFilter, UserPage},
+        sessions,
+    },
+    http::{
+        Error,
+        admin::{Admin, FreshAdmin, UsersDelete, UsersRead, UsersWrite},
+        answer::{NoContent, NoStore},
+        form::Form,
+        query::Query,
+    },
+    user::{Email, EmailKey, HeldFactors, Name, User, UserId},
+};
+
+/// A page of users, in the order of their addresses. It may be short although more follow.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Users {
+    pub users: Vec<UserInfo>,
+    /// The address after which the next page starts, if there may be one.
+    pub next: Option<String>,
+}
+
+/// A user as an administrator sees them.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UserInfo {
+    pub id: String,
+    pub name: String,
+    pub email: String,
+    pub email_verified: bool,
+    pub roles: Vec<String>,
+    pub has_password: bool,
+    pub disabled: bool,
+    /// When the user registered.
+    pub created_at: String,
+    pub updated_at: String,
+    pub last_login_at: Option<String>,
+    /// What one user has, which a list does not show.
+    #[serde(flatten)]
+    pub held: Option<Held>,
+}
+
+/// The sessions of a user, and what they hold besides the password.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Held {
+    pub sessions: Vec<SessionInfo>,
+    pub factors: Vec<FactorInfo>,
+    /// How many recovery codes the user has.
+    pub recovery_codes: usize,
+    /// The browsers that the user trusts.
+    pub trusted_devices: Vec<TrustedDeviceInfo>,
+}
+
+impl Held {
+    fn new(sessions: Vec<SessionInfo>, held: &HeldFactors) -> Self {
+        Self {
+            sessions,
+            factors: factor_list::factors(held),
+            recovery_codes: held.recovery_codes,
+            trusted_devices: factor_list::trusted_devices(held),
+        }
+    }
+}
+
+impl From<&User> for UserInfo {
+    fn from(user: &User) -> Self {
+        Self {
+            id: user.id.to_string(),
+            name: user.name.as_str().to_owned(),
+            email: user.email.as_str().to_owned(),
+            email_verified: user.email_verified,
+            roles: user.roles.iter().map(str::to_owned).collect(),
+            has_password: user.password_hash.is_some(),
+            disabled: user.disabled,
+            created_at: user.created_at.to_string(),
+            updated_at: user.updated_at.to_string(),
+            last_login_at: user.last_login_at.map(|at| at.to_string()),
+            held: None,
+        }
+    }
+}
+
+/// The most users of a page.
+pub const MAX_PAGE: usize = 1000;
+
+pub(in crate::http) async fn list(
+    State(doorward): State<Doorward>,
+    _: Admin<UsersRead>,
+    mut query: Query,
+) -> Result<NoStore<Users>, Error> {
+    const PAGE: usize = 50;
+    let (limit, disabled) = (query.limit(PAGE, MAX_PAGE), query.flag("disabled"));
+    let form = &mut query.0;
+    let after = form.optional("after", |after| Ok(EmailKey::of(&after)));
+    let (text, role) = (form.optional("text", Ok), form.optional("role", Ok));
+    let (Ok(limit), Ok(disabled), Ok(after), Ok(text), Ok(role), Ok(())) =
+        (limit, disabled, after, text, role, form.reject_misspelled())
+    else {
+        return Err(query.0.into_error());
+    };
+    let filter = UserFilter { text, role, disabled: disabled.unwrap_or_default() };
+    let UserPage { users, next } = search::page(&doorward, after, limit, &filter).await?;
+    let users = users.iter().map(UserInfo::from).collect();
+    Ok(NoStore(StatusCode::OK, Users { users, next: next.map(|key| key.as_str().to_owned()) }))
+}
+
+pub(in crate::http) async fn create(
+    State(doorward): State<Doorward>,
+    admin: Admin<UsersWrite>,
+    headers: HeaderMap,
+    mut form: Form,
+) -> Result<Response, Error> {
+    let id = repeated::id_of(&doorward, &admin, "user", &headers)?.map(UserId::from_uuid);
+    let (name, email) = (form.required("name", Ok), form.required("email", Ok));
+    let password = form.optional("password", Ok);
+    let (Ok(name), Ok(email), Ok(password), Ok(())) =
+        (name, email, password, form.reject_misspelled())
+    else {
+        return Err(form.into_error());
+    };
+    let user = NewUser::new(name, email);
+    let user = match password {
+        Some(password) => user.password(password),
+        None => user,
+    };
+    let user = register::create_once(&doorward, user, id, &admin).await?;
+    Ok(tagged(StatusCode::CREATED, &user, UserInfo::from(&user)))
+}
+
+pub(in crate::http) async fn show(
+    State(doorward): State<Doorward>,
+    _: Admin<UsersRead>,
+    Named(user): Named<String>,
+) -> Result<Response, Error> {
+    let user = find(&doorward, &user).await?;
+    let sessions = sessions::list(&doorward, user.id).await?;
+    let sessions = sessions.into_iter().map(SessionInfo::from).collect();
+    let held = doorward.store().factors_of(&user, doorward.now()).await?;
+    let info = UserInfo { held: Some(Held::new(sessions, &held)), ..UserInfo::from(&user) };
+    Ok(tagged(StatusCode::OK, &user, info))
+}
+
+pub(in crate::http) async fn change(
+    State(doorward): State<Doorward>,
+    admin: FreshAdmin<UsersWrite>,
+    Named(user): Named<String>,
+    headers: HeaderMap,
+    mut form: Form,
+) -> Result<Response, Error> {
+    let user = find_to_change(&doorward, admin.scopes(), &user).await?;
+    let version = expected(&headers, &user)?;
+    let (name, email) = (form.optional("name", Name::parse), form.optional("email", Email::parse));
+    let verified = form.optional_flag("emailVerified");
+    let disabled = form.optional_flag("disabled");
+    let (Ok(name), Ok(email), Ok(email_verified), Ok(disabled), Ok(())) =
+        (name, email, verified, disabled, form.reject_misspelled())
+    else {
+        return Err(form.into_error());
+    };
+    let change = Edit { name, email, email_verified, disabled };
+    let user = edit(&doorward, &user, &change, version, &admin).await?;
+    Ok(tagged(StatusCode::OK, &user, UserInfo::from(&user)))
+}
+
+pub(in crate::http) async fn delete(
+    State(doorward): State<Doorward>,
+    admin: FreshAdmin<UsersDelete>,
+    Named(user): Named<String>,
+    headers: HeaderMap,
+) -> Result<NoContent, Error> {
+    let user = find_to_change(&doorward, admin.scopes(), &user).await?;
+    let version = expected(&headers, &user)?;
+    leave::delete_version(&doorward, &user, version, &admin).await?;
+    Ok(NoContent)
+}
+
+/// An answer with the version of the record.
+fn tagged(status: StatusCode, user: &User, info: UserInfo) -> Response {
+    ([(header::ETAG, tag_of(user))], NoStore(status, info)).into_response()
+}

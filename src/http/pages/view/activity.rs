@@ -1,0 +1,97 @@
+//! The page with what happened to an account.
+
+use askama::Template;
+
+use super::{
+    super::text::{ActivityTexts, Span, Texts},
+    PageContext, html,
+};
+use crate::{clock::Timestamp, session::device::Device};
+
+/// The most events on the page, which has to stay small.
+pub const MAX_ACTIVITY_ROWS: usize = 25;
+
+/// The page with what happened to an account, the newest first.
+#[derive(Clone)]
+pub struct Activity<'a> {
+    /// The time of the request.
+    pub now: Timestamp,
+    pub rows: Vec<ActivityRow<'a>>,
+    /// Whether newer events are on a page before.
+    pub is_continued: bool,
+    /// Where the next page begins.
+    pub next: Option<String>,
+}
+
+/// An event.
+#[derive(Clone)]
+pub struct ActivityRow<'a> {
+    pub at: Timestamp,
+    /// The name of its kind in the audit trail.
+    pub kind: &'a str,
+    /// Whether it was refused or did not work.
+    pub is_failure: bool,
+    pub by: ActivityBy,
+    pub user_agent: Option<&'a str>,
+    pub address: Option<&'a str>,
+}
+
+/// Who has caused an event.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum ActivityBy {
+    Person,
+    Unknown,
+    Administrator,
+    Service,
+}
+
+/// An event in words.
+struct Row {
+    what: &'static str,
+    is_failure: bool,
+    /// Who, with what and from where.
+    origin: String,
+    minute: String,
+    exact: String,
+    ago: String,
+}
+
+#[derive(Template)]
+#[template(path = "activity.html", whitespace = "minimize")]
+struct Html<'a> {
+    page: &'a PageContext<'a>,
+    t: &'static Texts,
+    a: &'static ActivityTexts,
+    view: &'a Activity<'a>,
+    rows: Vec<Row>,
+}
+
+impl Activity<'_> {
+    pub fn render(&self, page: &PageContext<'_>) -> String {
+        let t = page.texts();
+        let rows = self.rows.iter().map(|row| Row::new(row, t, self.now)).collect();
+        html(&Html { page, t, a: &t.activity, view: self, rows })
+    }
+}
+
+impl Row {
+    fn new(row: &ActivityRow<'_>, t: &Texts, now: Timestamp) -> Self {
+        let ActivityRow { at, kind, is_failure, by, user_agent, address } = row;
+        let by = match by {
+            ActivityBy::Person => None,
+            ActivityBy::Unknown => Some(t.activity.by_unknown),
+            ActivityBy::Administrator => Some(t.activity.by_administrator),
+            ActivityBy::Service => Some(t.activity.by_service),
+        };
+        let device = user_agent.map(|text| Device::of(text).in_words(t.language));
+        let parts = [by.map(str::to_owned), device, address.map(str::to_owned)];
+        Self {
+            what: (t.activity.kind)(kind),
+            is_failure: *is_failure,
+            origin: parts.into_iter().flatten().map(|part| format!("{part} · ")).collect(),
+            minute: at.to_minute(),
+            exact: t.language.time(at.millis()),
+            ago: (t.ago)(Span::between(*at, now)),
+        }
+    }
+}

@@ -1,0 +1,193 @@
+"""Every page of the administration in every state, and the steps that lead there."""
+
+from page_states import LONG_NAME, state
+from people import Person, fill, press, submit
+from support import send
+
+CURL = "curl/8.14"
+
+
+def administered(tour, *factors):
+    """Signs an administrator in, on a service that has users, refusals and sessions."""
+    person = tour.signed_up(*factors, name="Grace Hopper")
+    tour.site.doorward.run("user", "grant", person.email, "admin")
+    return person
+
+
+def refused_user(tour, name="Ada Lovelace"):
+    """Somebody whom a guard has refused, and whose sign-in has failed. Returns the person and the path of their page."""
+    visitor = tour.visitor(CURL)
+    person = visitor.sign_up(Person(name=name))
+    staff = tour.site.app_urls["staff"]
+    entered = visitor.visit("staff", staff)
+    assert entered.status in (303, 403), entered
+    if entered.status == 303:
+        visitor.enter("staff", staff)
+        assert visitor.visit("staff", staff).status == 403
+    body = f'{{"email": "{person.email}", "password": "wrong password"}}'.encode()
+    send(tour.site.doorward.port, "POST", "/api/auth/login", [("Content-Type", "application/json")], body)
+    return person
+
+
+def open_user(tour, person):
+    tour.open("/admin/users")
+    fill(tour.page, "/admin/users", text=person.email)
+    submit(tour.page, "/admin/users")
+    press(tour.page, "table a")
+
+
+def order(tour, form, **values):
+    """Opens the confirmation of an order, fills its fields in, and gives it."""
+    tour.open_details(f"/{form}")
+    fill(tour.page, f"/{form}", **values)
+    submit(tour.page, f"/{form}")
+
+
+@state(with_mail=True)
+def admin_overview(tour):
+    administered(tour)
+    refused_user(tour)
+    tour.open("/admin")
+
+
+@state()
+def admin_users(tour):
+    administered(tour)
+    refused_user(tour, LONG_NAME)
+    tour.open("/admin/users")
+
+
+@state()
+def admin_users_none(tour):
+    administered(tour)
+    tour.open("/admin/users?text=nobody-is-called-so")
+
+
+@state()
+def admin_user(tour):
+    administered(tour)
+    open_user(tour, refused_user(tour))
+
+
+@state(with_passkeys=True)
+def admin_user_with_factors(tour):
+    person = administered(tour, "totp")
+    open_user(tour, person)
+
+
+@state(status=400)
+def admin_user_refused(tour):
+    administered(tour)
+    open_user(tour, refused_user(tour))
+    order(tour, "grant", role="two words")
+
+
+@state()
+def admin_user_granted(tour):
+    administered(tour)
+    open_user(tour, refused_user(tour))
+    order(tour, "grant", role="staff")
+
+
+@state()
+def admin_user_reset_code(tour):
+    administered(tour)
+    open_user(tour, refused_user(tour))
+    order(tour, "reset-code")
+
+
+@state()
+def admin_new_user(tour):
+    administered(tour)
+    tour.open("/admin/users/new")
+
+
+@state(status=400)
+def admin_new_user_refused(tour):
+    administered(tour)
+    tour.open("/admin/users/new")
+    tour.page.locator("form[action$='/new']").evaluate("form => form.noValidate = true")
+    fill(tour.page, "/admin/users/new", name="A", email="ada", password="short")
+    submit(tour.page, "/admin/users/new")
+
+
+@state()
+def admin_invitations(tour):
+    administered(tour)
+    tour.open("/admin/invitations")
+    fill(tour.page, "/admin/invitations", email=Person().email, roles="staff")
+    submit(tour.page, "/admin/invitations")
+
+
+@state()
+def admin_guards(tour):
+    administered(tour)
+    tour.open("/admin/guards")
+
+
+@state()
+def admin_guard(tour):
+    administered(tour)
+    person = refused_user(tour)
+    tour.open("/admin/guards/staff")
+    fill(tour.page, "/admin/guards/staff", user=person.email, path="/plans")
+    submit(tour.page, "/admin/guards/staff")
+
+
+@state()
+def admin_refusals(tour):
+    administered(tour)
+    refused_user(tour)
+    tour.open("/admin/refusals")
+
+
+@state()
+def admin_refusal(tour):
+    administered(tour)
+    open_user(tour, refused_user(tour))
+    press(tour.page, "a[href*='/admin/refusals/'] >> nth=0")
+
+
+@state()
+def admin_keys(tour):
+    administered(tour)
+    tour.open("/admin/keys")
+    tour.open_details("/create")
+    fill(tour.page, "/create", name="CI")
+    tour.page.locator("input[name='scope-users:read']").check()
+    submit(tour.page, "/create")
+
+
+@state(status=400)
+def admin_keys_refused(tour):
+    administered(tour)
+    tour.open("/admin/keys")
+    tour.open_details("/create")
+    fill(tour.page, "/create", name="CI", allow="nonsense")
+    submit(tour.page, "/create")
+
+
+@state()
+def admin_signing_keys(tour):
+    administered(tour)
+    tour.open("/admin/signing-keys")
+    tour.open_details("/rotate")
+
+
+@state(with_mail=True)
+def admin_mail(tour):
+    administered(tour)
+    tour.open("/admin/mail")
+
+
+@state(status=403)
+def admin_not_permitted(tour):
+    person = tour.signed_up()
+    tour.site.doorward.run("user", "grant", person.email, "helpdesk")
+    tour.open("/admin/mail")
+
+
+@state(status=404)
+def admin_for_nobody(tour):
+    tour.signed_up()
+    tour.open("/admin")
