@@ -156,7 +156,7 @@ pub(super) fn email_changed(doorward: &Doorward, user: &User, language: Language
     with_secret(doorward, user, Purpose::RestoreEmail, &user.email, language)
 }
 
-/// Tells a user of something that concerns their second factors.
+/// Tells a user of something that concerns their second factors or API keys.
 pub(super) fn factor_notice(
     doorward: &Doorward,
     user: &User,
@@ -246,6 +246,12 @@ pub(super) fn recovery_codes_replaced(
     language: Language,
 ) -> Effects {
     let message = Message::RecoveryCodesReplaced { at: doorward.now().millis() };
+    factor_notice(doorward, user, language, message)
+}
+
+/// Tells a user that they have a new API key.
+pub(super) fn key_created(doorward: &Doorward, user: &User, language: Language) -> Effects {
+    let message = Message::KeyCreated { at: doorward.now().millis() };
     factor_notice(doorward, user, language, message)
 }
 

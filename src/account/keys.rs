@@ -3,7 +3,7 @@
 
 use std::{ops::RangeInclusive, time::Duration};
 
-use super::{Failure, has_failure, proof::is_fresh};
+use super::{Failure, effects::key_created, has_failure, proof::is_fresh};
 use crate::{
     Caller, Doorward,
     access::{
@@ -116,7 +116,8 @@ pub(crate) async fn create_personal(
     let held = doorward.settings().admin_roles.scopes_of(caller, &request);
     let two_factors = caller.session.methods.strength() >= 2;
     let made = make(doorward, Some(user.id), two_factors, held, new)?;
-    let effects = doorward.event_by_user(user.id, requester, created(&made.key)).into();
+    let event = doorward.event_by_user(user.id, requester, created(&made.key));
+    let effects = key_created(doorward, user, requester.language).with(event);
     let store = doorward.store();
     match store.add_personal_key(user, &made.key, &made.text.digest(), &effects).await? {
         true => Ok(made),

@@ -13,7 +13,7 @@ pub(crate) fn id_of(doorward: &Doorward, by: &Administrator, kind: &str, key: &s
     let actor = match &by.actor {
         Actor::User(id) => format!("user {id}"),
         Actor::Key(id) => format!("key {id}"),
-        Actor::Operator(_) | Actor::Unknown => "operator".to_owned(),
+        Actor::Operator(_) | Actor::Unknown | Actor::Service => "operator".to_owned(),
     };
     doorward.one_time_secrets().derived_id(&format!("{kind} {actor} {key}"))
 }

@@ -220,6 +220,7 @@ fn details(kind: &EventKind) -> Value {
         | EventKind::PasswordChanged
         | EventKind::PasswordReset
         | EventKind::ResetFailed
+        | EventKind::PasswordRemoved
         | EventKind::ResetCodeCreated
         | EventKind::UnknownSecret
         | EventKind::PasskeyRenamed

@@ -54,7 +54,6 @@ use std::{
     time::Duration,
 };
 
-use anyhow::{anyhow, bail};
 use clap::{Arg, ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 

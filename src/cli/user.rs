@@ -97,6 +97,20 @@ pub(super) enum User {
     /// Show the second factors of a user, or let them remove all
     #[command(subcommand, after_help = factor::EXAMPLES)]
     Factor(Factor),
+    /// Change the name or the e-mail address of a user. A new address counts as not verified
+    #[command(after_help = "Examples:\n  doorward user change ada@example.com --name \"Ada King\"")]
+    Change {
+        /// E-mail address or id
+        user: String,
+        /// The new name
+        #[arg(long, required_unless_present = "email")]
+        name: Option<String>,
+        /// The new e-mail address
+        #[arg(long)]
+        email: Option<String>,
+        #[command(flatten)]
+        output: Output,
+    },
     /// Disable a user: their sessions end at once and they cannot log in
     #[command(after_help = "Examples:\n  doorward user disable ada@example.com")]
     Disable(UserArguments),
@@ -227,12 +241,12 @@ impl User {
                 }
                 Self::Factor(factor) => factor.run(settings).await,
                 Self::Disable(UserArguments { user, output }) => {
-                    let disabled = Flags { disabled: Some(true), ..Flags::default() };
+                    let disabled = Changes { disabled: Some(true), ..Changes::default() };
                     change(settings, &user, &disabled).await?;
                     print_changed(true, "disabled", &output)
                 }
                 Self::Enable(UserArguments { user, output }) => {
-                    let enabled = Flags { disabled: Some(false), ..Flags::default() };
+                    let enabled = Changes { disabled: Some(false), ..Changes::default() };
                     change(settings, &user, &enabled).await?;
                     print_changed(true, "enabled", &output)
                 }
@@ -240,15 +254,22 @@ impl User {
                     let () = post(settings, &user, "unlock", &()).await?;
                     print_changed(true, "unlocked", &output)
                 }
+                Self::Change { user, name, email, output } => {
+                    let changes = Changes { name, email, ..Changes::default() };
+                    match change(settings, &user, &changes).await? {
+                        true => print_changed(true, "changed", &output),
+                        false => print_changed(false, "already so", &output),
+                    }
+                }
                 Self::Verify(UserArguments { user, output }) => {
-                    let verified = Flags { email_verified: Some(true), ..Flags::default() };
+                    let verified = Changes { email_verified: Some(true), ..Changes::default() };
                     match change(settings, &user, &verified).await? {
                         true => print_changed(true, "verified", &output),
                         false => print_changed(false, "already verified", &output),
                     }
                 }
                 Self::Unverify(UserArguments { user, output }) => {
-                    let unverified = Flags { email_verified: Some(false), ..Flags::default() };
+                    let unverified = Changes { email_verified: Some(false), ..Changes::default() };
                     match change(settings, &user, &unverified).await? {
                         true => print_changed(true, "unverified", &output),
                         false => print_changed(false, "was not verified", &output),
@@ -316,7 +337,11 @@ struct NewPassword {
 /// What is changed in the record of a user.
 #[derive(Default, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Flags {
+struct Changes {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    email: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     email_verified: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -346,7 +371,7 @@ async fn post<T: DeserializeOwned>(
 
 /// Changes the record of a user as it is now. Returns whether that differs from what it was: nobody marks an address that has changed
 /// in the meantime.
-async fn change(settings: Settings, user: &str, flags: &Flags) -> anyhow::Result<bool> {
+async fn change(settings: Settings, user: &str, changes: &Changes) -> anyhow::Result<bool> {
     let (client, path) = (AdminClient::open(settings).await?, path_of(user));
     let request = |method, tag: Option<&header::HeaderValue>, body| {
         let request = Request::builder().method(method).uri(&path);
@@ -359,12 +384,17 @@ async fn change(settings: Settings, user: &str, flags: &Flags) -> anyhow::Result
     let shown = of_known_user(succeed(shown).await)?;
     let tag = shown.headers().get(header::ETAG).cloned();
     let before: UserInfo = control::read_json(shown).await?;
-    let body = Body::from(serde_json::to_vec(flags)?);
+    let body = Body::from(serde_json::to_vec(changes)?);
     let changed = client.send(request(Method::PATCH, tag.as_ref(), body)).await?;
     of_known_user(succeed(changed).await)?;
     let is_same = |wanted: Option<bool>, was| wanted.is_none_or(|wanted| wanted == was);
-    Ok(!is_same(flags.email_verified, before.email_verified)
-        || !is_same(flags.disabled, before.disabled))
+    let is_text = |wanted: &Option<String>, was: &str| {
+        wanted.as_ref().is_none_or(|wanted| wanted.trim() == was)
+    };
+    Ok(!is_same(changes.email_verified, before.email_verified)
+        || !is_same(changes.disabled, before.disabled)
+        || !is_text(&changes.name, &before.name)
+        || !is_text(&changes.email, &before.email))
 }
 
 async fn require_new_password(

@@ -95,7 +95,7 @@ pub(super) const KEYS: &[Key] = &[
     },
     Key {
         name: "notices.factors",
-        purpose: "Whether users are told of added, removed and refused second factors and of used recovery codes",
+        purpose: "Whether users are told of added, removed and refused second factors, of used recovery codes and of new API keys",
         value: &Choice { field: field!(notices.factors), choices: TRUE_OR_FALSE },
     },
 ];

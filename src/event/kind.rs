@@ -291,6 +291,7 @@ names! {
     PasswordChanged => "password_changed",
     PasswordReset => "password_reset",
     ResetFailed => "reset_failed",
+    PasswordRemoved => "password_removed",
     ResetCodeCreated => "reset_code_created",
     UnknownSecret => "unknown_secret",
     SignedIn { .. } => "signed_in",

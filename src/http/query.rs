@@ -6,15 +6,15 @@ use super::{
     error::Error,
     form::{FaultRecorded, Form},
 };
-use crate::{Doorward, fault::Fault};
+use crate::fault::Fault;
 
 /// The fields of a query. An empty field is missing.
 pub(super) struct Query(pub(super) Form);
 
-impl FromRequestParts<Doorward> for Query {
+impl<S: Send + Sync> FromRequestParts<S> for Query {
     type Rejection = Error;
 
-    async fn from_request_parts(parts: &mut Parts, _: &Doorward) -> Result<Self, Error> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Error> {
         Form::of_query(parts.uri.query().unwrap_or_default()).map(Self)
     }
 }

@@ -114,6 +114,11 @@ pub enum Message {
         /// When, in milliseconds since 1970.
         at: i64,
     },
+    /// The user has made an API key. Its name is not in the mail.
+    KeyCreated {
+        /// When, in milliseconds since 1970.
+        at: i64,
+    },
     /// Nothing: the mail is discarded. It is queued for an address without a user, so that the answer takes as long as for
     /// one with a user.
     Nothing,
@@ -154,7 +159,8 @@ impl Message {
             | Self::RecoveryCodeUsed { .. }
             | Self::FactorRefused { .. }
             | Self::FactorsReset { .. }
-            | Self::FactorResetLink { .. } => Urgency::Notice,
+            | Self::FactorResetLink { .. }
+            | Self::KeyCreated { .. } => Urgency::Notice,
         }
     }
 
@@ -180,6 +186,7 @@ impl Message {
             Self::FactorRefused { .. } => "factor_refused",
             Self::FactorsReset { .. } => "factors_reset",
             Self::FactorResetLink { .. } => "factor_reset_link",
+            Self::KeyCreated { .. } => "key_created",
             Self::Nothing => "nothing",
         }
     }

@@ -10,6 +10,7 @@ use axum::{
 use base64::{Engine, prelude::BASE64_STANDARD};
 use doorward::internals::{
     Internals,
+    mail::Message,
     store::{Effects, NewPasswords},
     user::Role,
 };
@@ -17,7 +18,8 @@ use serde_json::{Value, json};
 
 use crate::{
     factors::Person,
-    support::{Answer, Member, NOT_FOUND, NOW, REFUSED, TestServer, malformed},
+    outbox::messages,
+    support::{Answer, Member, NOT_FOUND, NOW, REFUSED, TestServer, malformed, with_mail},
 };
 
 const PASSED: (u16, &str) = (200, r#""You may pass.""#);
@@ -215,7 +217,8 @@ async fn every_reason_why_a_key_is_refused_is_told_to_the_operator() {
         let sent = basic(password);
         let refused = server.request(Method::GET, "/api/auth/git", &[&sent]).await;
         assert_eq!(why(&server, &refused), "not an API key");
-        assert_eq!(challenges(&refused).last(), Some(&BASIC), "git asks for another password");
+        let asked = format!(r#"{BASIC}, Bearer realm="doorward", error="invalid_token""#);
+        assert_eq!(challenges(&refused), [asked], "git asks for another password");
     }
 
     let path = format!("/api/me/keys/{}", revoked["id"].as_str().unwrap());
@@ -333,7 +336,8 @@ async fn only_programs_are_asked_for_a_password() {
     };
     let bearer = r#"Bearer realm="doorward""#;
     let git = [("user-agent", "git/2.47.3"), ("accept", "*/*")];
-    assert_eq!(ask("git", &git).await, [bearer, BASIC]);
+    let both = format!("{BASIC}, {bearer}");
+    assert_eq!(ask("git", &git).await, [both.as_str()]);
     assert_eq!(ask("plain", &git).await, [bearer]);
     for browser in [
         ("accept", "text/html"),
@@ -350,7 +354,7 @@ async fn only_programs_are_asked_for_a_password() {
         ("x-forwarded-host", "app.example.com"),
         ("x-forwarded-uri", "/dav"),
     ];
-    assert_eq!(ask("app", &app).await, [bearer, BASIC]);
+    assert_eq!(ask("app", &app).await, [both.as_str()]);
 }
 
 #[tokio::test]
@@ -414,6 +418,16 @@ async fn a_key_is_made_after_a_sign_in_that_is_not_long_ago() {
     assert_eq!(revoked.status, StatusCode::NO_CONTENT);
     let listed = server.request_as(&ada.token, "GET", "/api/me/keys", Value::Null).await.json();
     assert_eq!(listed[0]["revokedAt"], server.now().to_string());
+}
+
+#[tokio::test]
+async fn the_owner_of_a_new_key_is_told() {
+    let server = TestServer::open_with(with_mail).await;
+    let ada = server.register("Ada", "ada@example.com").await;
+    personal(&server, &ada.token, json!({"name": "laptop"})).await;
+    let told = messages(&server, "ada@example.com").await;
+    let expected = Message::KeyCreated { at: NOW.millis() };
+    assert_eq!(told.last(), Some(&expected), "{told:?}");
 }
 
 #[tokio::test]

@@ -6,6 +6,7 @@ mod codes;
 mod common_passwords;
 mod cors;
 mod declared;
+mod doors;
 mod errors;
 mod expired_tokens;
 mod factors;

@@ -149,6 +149,19 @@ def admin_refusal(tour):
 
 
 @state()
+def admin_audit(tour):
+    administered(tour)
+    refused_user(tour)
+    tour.open("/admin/audit")
+
+
+@state()
+def admin_audit_with_fault(tour):
+    administered(tour)
+    tour.open("/admin/audit?user=nobody")
+
+
+@state()
 def admin_keys(tour):
     administered(tour)
     tour.open("/admin/keys")

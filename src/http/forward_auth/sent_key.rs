@@ -53,9 +53,15 @@ impl<'h> SentKey<'h> {
 /// ask the person for a password, so it is not asked.
 pub(super) fn add_basic_challenge(response: &mut Response, sent: &HeaderMap) {
     let has_token = credentials("bearer", sent).is_ok();
-    if response.status() == StatusCode::UNAUTHORIZED && !has_token && is_from_program(sent) {
-        let challenge = HeaderValue::from_static("Basic realm=\"doorward\", charset=\"UTF-8\"");
-        // The last one, because some proxies pass on only that.
-        response.headers_mut().append(header::WWW_AUTHENTICATE, challenge);
+    if response.status() != StatusCode::UNAUTHORIZED || has_token || !is_from_program(sent) {
+        return;
     }
+    let headers = response.headers_mut();
+    let bearer = headers.get(header::WWW_AUTHENTICATE).and_then(|value| value.to_str().ok());
+    // One field, because some proxies pass on only one. The other challenge has its error at the end, where the request log looks.
+    let challenges = bearer.map(|bearer| format!("{BASIC}, {bearer}"));
+    let challenges = HeaderValue::try_from(challenges.as_deref().unwrap_or(BASIC));
+    headers.insert(header::WWW_AUTHENTICATE, challenges.expect("both are printable ASCII"));
 }
+
+const BASIC: &str = "Basic realm=\"doorward\", charset=\"UTF-8\"";

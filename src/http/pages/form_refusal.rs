@@ -16,6 +16,7 @@ use crate::{
         Failure, InvalidInput, InviteError, RegisterError, RoleError, SetPasswordError,
         SignInError, UserError, VerifyError,
         change::ChangeError,
+        edit::EditError,
         factor::{EnrolError, answer::AnswerError},
         factor_reset::FactorResetError,
         keys::KeyError,
@@ -223,6 +224,17 @@ impl From<UserError> for FormFailure {
         match error {
             UserError::NoSuchUser => Self::Other(Error::NotFound),
             UserError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<EditError> for FormFailure {
+    fn from(error: EditError) -> Self {
+        match error {
+            EditError::Changed => Self::whole(StatusCode::CONFLICT, FormError::UserChanged),
+            EditError::EmailTaken => Self::email_taken(),
+            EditError::NoSuchUser => Self::Other(Error::NotFound),
+            EditError::Store(error) => error.into(),
         }
     }
 }

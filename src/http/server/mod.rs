@@ -25,7 +25,7 @@ use tokio::{
     time::{Instant, sleep, timeout},
 };
 
-pub use self::tls::Tls;
+pub use self::tls::{Tls, expiry_in_file};
 use self::{
     body::{AnswerBody, RequestBody},
     connections::{Connection, Connections, Phase, Slot},

@@ -201,12 +201,16 @@ fn letter<'a>(mail: &'a Mail, texts: &Texts, service: &str) -> Option<(Letter, A
         Message::FactorResetLink { at } => {
             ((texts.factor_reset_link)(service, time(at)), Action::None)
         }
+        Message::KeyCreated { at } => ((texts.key_created)(service, time(at)), Action::Open(KEYS)),
         Message::Nothing => return None,
     })
 }
 
 /// The page on which a person changes their second factors.
 const SECURITY: &str = "/account/security";
+
+/// The page on which a person revokes their API keys.
+const KEYS: &str = "/account/keys";
 
 /// Everything that the templates show.
 struct View<'a> {

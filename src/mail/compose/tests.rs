@@ -149,7 +149,7 @@ fn messages(one_time: OneTimeId) -> Vec<(Message, Action<'static>)> {
     .collect()
 }
 
-/// Every message about second factors, with what its button does.
+/// Every message about second factors and API keys, with what its button does.
 fn factor_messages() -> Vec<(Message, Action<'static>)> {
     let at = NOW.millis();
     let mut messages = Vec::new();
@@ -169,6 +169,7 @@ fn factor_messages() -> Vec<(Message, Action<'static>)> {
         (refused, Action::Open("/forgot")),
         (Message::FactorsReset { at }, Action::Open(SECURITY)),
         (Message::FactorResetLink { at }, Action::None),
+        (Message::KeyCreated { at }, Action::Open(KEYS)),
     ]);
     messages
 }

@@ -229,6 +229,19 @@ pub(super) static TEXTS: Texts = Texts {
             reason: your_account(service),
         }
     },
+    key_created: |service, time| {
+        Letter {
+        subject: format!("Neuer API-Schlüssel für {service}"),
+        heading: "Neuer API-Schlüssel",
+        paragraphs: vec![format!(
+            "Ihr Konto bei {service} hat einen neuen API-Schlüssel, mit dem ein Programm Ihre Apps erreicht. Wenn Sie das waren, müssen Sie nichts tun."
+        )],
+        facts: vec![("Zeit", time)],
+        button: "Ihre Schlüssel ansehen",
+        not_you: "Sie waren das nicht? Dann ziehen Sie den Schlüssel jetzt zurück, beenden Sie alle anderen Sitzungen und ändern Sie Ihr Passwort.".into(),
+        reason: your_account(service),
+    }
+    },
     recovery_codes_replaced: |service, time| {
         Letter {
         subject: format!("Neue Wiederherstellungscodes für {service}"),

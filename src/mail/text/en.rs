@@ -218,6 +218,19 @@ pub(super) static TEXTS: Texts = Texts {
             reason: your_account(service),
         }
     },
+    key_created: |service, time| {
+        Letter {
+        subject: format!("New API key for {service}"),
+        heading: "New API key",
+        paragraphs: vec![format!(
+            "Your account at {service} has a new API key, with which a program gets to your apps. If you made it, you need not do anything."
+        )],
+        facts: vec![("Time", time)],
+        button: "Show your keys",
+        not_you: "It was not you? Then revoke the key now, end all other sessions and change your password.".into(),
+        reason: your_account(service),
+    }
+    },
     recovery_codes_replaced: |service, time| {
         Letter {
         subject: format!("New recovery codes for {service}"),

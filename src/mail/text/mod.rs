@@ -54,6 +54,7 @@ pub struct Texts {
     pub factor_refused: fn(&str, Attempt) -> Letter,
     pub factors_reset: fn(&str, String) -> Letter,
     pub factor_reset_link: fn(&str, String) -> Letter,
+    pub key_created: fn(&str, String) -> Letter,
 }
 
 /// An invitation, in words.

@@ -141,6 +141,14 @@ pub(in crate::http) async fn days(
 pub(in crate::http) async fn export(
     State(doorward): State<Doorward>,
     _: Admin<AuditRead>,
+    query: Query,
+) -> Result<Response, Error> {
+    exported(doorward, query).await
+}
+
+/// The events that a query asks for, as JSON lines.
+pub(in crate::http) async fn exported(
+    doorward: Doorward,
     mut query: Query,
 ) -> Result<Response, Error> {
     let is_ocsf = query.0.optional("format", |format| match &*format {
@@ -234,7 +242,10 @@ pub(in crate::http) async fn verify(
 }
 
 /// The fields `from`, `to`, `user` and `kind`. `None` if one is not valid.
-async fn filter(doorward: &Doorward, query: &mut Form) -> Result<Option<AuditFilter>, Error> {
+pub(in crate::http) async fn filter(
+    doorward: &Doorward,
+    query: &mut Form,
+) -> Result<Option<AuditFilter>, Error> {
     let time = |text: String| {
         Timestamp::parse(&text).ok_or_else(|| not("a day or a time, such as 2027-01-15T08:00:00Z"))
     };

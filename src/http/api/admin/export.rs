@@ -28,7 +28,7 @@ pub(in crate::http) async fn export(
 ) -> Result<Response, Error> {
     let hashes = match admin.actor {
         Actor::Operator(_) => Hashes::Included,
-        Actor::User(_) | Actor::Key(_) | Actor::Unknown => Hashes::LeftOut,
+        Actor::User(_) | Actor::Key(_) | Actor::Unknown | Actor::Service => Hashes::LeftOut,
     };
     if doorward.folder().is_none() {
         return stream_users(&doorward, hashes).await;

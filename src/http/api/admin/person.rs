@@ -20,6 +20,8 @@ use crate::{
         admin::{FreshAdmin, UsersRead},
         answer::NoStore,
     },
+    store,
+    user::User,
 };
 
 /// Everything that is stored about a user, without the password hash.
@@ -59,22 +61,29 @@ pub(in crate::http) async fn show(
     Named(user): Named<String>,
 ) -> Result<NoStore<PersonExport>, Error> {
     let user = find(&doorward, &user).await?;
-    let pending = pending_email(&doorward, &user).await?;
-    let stored = export::export(&doorward, &user).await?;
+    Ok(NoStore(StatusCode::OK, exported(&doorward, &user).await?))
+}
+
+/// Everything that is stored about a user.
+pub(in crate::http) async fn exported(
+    doorward: &Doorward,
+    user: &User,
+) -> Result<PersonExport, store::Error> {
+    let pending = pending_email(doorward, user).await?;
+    let stored = export::export(doorward, user).await?;
     let known_networks = stored.known_networks.iter().map(|(network, at)| KnownNetworkInfo {
         address: network.to_string(),
         noted_at: at.to_string(),
     });
-    let exported = PersonExport {
+    Ok(PersonExport {
         sessions: stored.sessions.into_iter().map(SessionInfo::from).collect(),
         known_networks: known_networks.collect(),
         factors: factor_list::factors(&stored.factors),
         recovery_codes: stored.factors.recovery_codes,
         trusted_devices: factor_list::trusted_devices(&stored.factors),
         user: PersonRecord {
-            user: UserInfo::from(&user),
+            user: UserInfo::from(user),
             pending_email: pending.map(|email| email.as_str().to_owned()),
         },
-    };
-    Ok(NoStore(StatusCode::OK, exported))
+    })
 }

@@ -1,6 +1,7 @@
 //! `/admin`: people with a role that allows it look after the service. Each page needs a scope, and shows only what whoever sees it
 //! may do. What cannot be undone, or gives access away, needs a sign-in that is not long ago.
 
+pub(in crate::http) mod audit;
 pub(in crate::http) mod guards;
 pub(in crate::http) mod invitations;
 pub(in crate::http) mod keys;

@@ -3,17 +3,74 @@
 use axum::response::Response;
 
 use super::{
-    super::view::{Overview, Place},
-    AdminVisit, guards,
+    super::{
+        form_refusal::{FormFailure, FormRefusal},
+        view::{Overview, Place, RefusedForm},
+    },
+    AdminVisit, FreshAdminVisit, guards,
 };
 use crate::{
+    Doorward,
     access::{guard::Guard, scope::Scope},
-    account::status,
+    account::{audit, emergency, status},
+    clock::Timestamp,
     config::DatabaseUrl,
-    http::{Error, admin::StatusRead},
+    fault::Fault,
+    http::{
+        Error,
+        admin::{self, StatusRead},
+        form::{FaultRecorded, PageForm},
+    },
 };
 
+/// The days of the charts.
+const DAYS: u32 = 30;
+
 pub(in crate::http) async fn show(visit: AdminVisit<StatusRead>) -> Result<Response, Error> {
+    page(&visit, None).await
+}
+
+/// `POST /admin/emergency`: everybody is signed out, the administrator too.
+pub(in crate::http) async fn run_emergency(
+    visit: FreshAdminVisit<admin::Emergency>,
+    PageForm(mut form): PageForm,
+) -> Result<Response, Error> {
+    let typed = vec![("passwords", form.typed("passwords"))];
+    let passwords = form.required("passwords", |text| {
+        emergency::parse_new_passwords(text.trim()).ok_or_else(|| Fault::malformed("Not valid"))
+    });
+    match passwords {
+        Ok(passwords) => {
+            emergency::run(visit.doorward(), &passwords, &visit.by).await?;
+            let mut response = visit.redirect("/sign-in?signed-out=everywhere");
+            visit.remove_cookie(&mut response);
+            Ok(response)
+        }
+        Err(FaultRecorded) => {
+            let refusal = FormFailure::faults_of(form).refusal()?;
+            let refused = visit.refused_form("emergency", typed, &refusal);
+            page(&visit, Some((&refused, &refusal))).await
+        }
+    }
+}
+
+/// When the certificate of the server expires, if it has one.
+#[cfg(feature = "cli")]
+fn certificate_end(doorward: &Doorward) -> Option<Timestamp> {
+    let (certificate, _) = doorward.settings().tls.pair()?;
+    crate::http::server::expiry_in_file(certificate)
+}
+
+/// An app that embeds the service has connections of its own.
+#[cfg(not(feature = "cli"))]
+fn certificate_end(_: &Doorward) -> Option<Timestamp> {
+    None
+}
+
+async fn page<S>(
+    visit: &AdminVisit<S>,
+    refused: Option<(&RefusedForm, &FormRefusal)>,
+) -> Result<Response, Error> {
     let doorward = visit.doorward();
     let guard_set = doorward.guards();
     let may_see_guards = visit.may(Scope::GuardsRead);
@@ -24,7 +81,12 @@ pub(in crate::http) async fn show(visit: AdminVisit<StatusRead>) -> Result<Respo
     let status = status::status(doorward).await;
     let not_ready = status.not_ready.iter().cloned();
     let warnings = guard_set.iter().filter(|_| may_see_guards).filter_map(Guard::warning);
+    let days = match visit.may(Scope::AuditRead) {
+        true => Some(audit::days(doorward, DAYS).await?),
+        false => None,
+    };
     let view = Overview {
+        days,
         findings: not_ready.chain(warnings).collect(),
         status: &status,
         database: match &doorward.settings().database {
@@ -32,13 +94,16 @@ pub(in crate::http) async fn show(visit: AdminVisit<StatusRead>) -> Result<Respo
             DatabaseUrl::Postgres(_) => "PostgreSQL".into(),
             DatabaseUrl::Memory(_) => "SQLite, in memory".into(),
         },
-        certificate: None,
+        certificate: certificate_end(doorward),
         public_url: doorward.public_base(),
         guards: may_see_guards.then(|| guards::rows(doorward, &guard_set)),
         signing_keys: keys.as_deref(),
         may_see_users: visit.may(Scope::UsersRead),
         may_see_mail: visit.may(Scope::MailRead),
+        has_emergency: visit.may(Scope::Emergency),
+        refused: refused.map(|(refused, _)| refused),
     };
-    let frame = visit.frame(Place::Overview, None);
-    Ok(visit.admin_page(view.render(&visit.context(), &frame), None))
+    let frame = visit.frame(Place::Overview, view.refused);
+    let html = view.render(&visit.context(), &frame);
+    Ok(visit.admin_page(html, refused.map(|(_, refusal)| refusal)))
 }

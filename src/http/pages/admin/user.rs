@@ -4,7 +4,8 @@ use std::cmp::Reverse;
 
 use axum::{
     extract::{Path, rejection::PathRejection},
-    response::Response,
+    http::{HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
 };
 
 use super::{
@@ -12,13 +13,18 @@ use super::{
         form_refusal::{FormFailure, FormRefusal},
         view::{MAX_USER_SESSIONS, Place, RefusedForm, Secret, UserPage},
     },
-    AdminVisit,
+    AdminVisit, FreshAdminVisit,
+    audit::users_of,
 };
 use crate::{
-    account::{refused, sessions},
-    http::{Error, admin::UsersRead},
+    access::scope::Scope,
+    account::{audit, refused, sessions},
+    http::{Error, admin::UsersRead, answer::NoStore, api::admin::person::exported},
     user::{Roles, User},
 };
+
+/// The most events on the page of a user.
+const MAX_EVENTS: usize = 10;
 
 /// The id in the path of a page.
 pub(super) type UserPath = Result<Path<String>, PathRejection>;
@@ -29,6 +35,19 @@ pub(in crate::http) async fn show(
 ) -> Result<Response, Error> {
     let user = visit.user(id).await?;
     page(&visit, &user, Outcome::default()).await
+}
+
+/// `GET /admin/users/{id}/export`: everything that is stored about the user, as a file.
+pub(in crate::http) async fn export(
+    visit: FreshAdminVisit<UsersRead>,
+    id: UserPath,
+) -> Result<Response, Error> {
+    let user = visit.user(id).await?;
+    let exported = exported(visit.doorward(), &user).await?;
+    let mut response = NoStore(StatusCode::OK, exported).into_response();
+    let disposition = HeaderValue::from_static("attachment; filename=\"user.json\"");
+    response.headers_mut().insert(header::CONTENT_DISPOSITION, disposition);
+    Ok(response)
 }
 
 /// What just happened with the user.
@@ -88,6 +107,14 @@ pub(super) async fn page<S>(
     sessions.truncate(MAX_USER_SESSIONS);
     let factors = doorward.store().factors_of(user, doorward.now()).await?;
     let refusals = refused::of_user(doorward, &user.id.to_string()).await?;
+    let activity = match visit.may(Scope::AuditRead) {
+        true => {
+            let page = audit::activity_of(doorward, user.id, None, MAX_EVENTS).await?;
+            let users = users_of(visit, &page.events).await?;
+            Some((page.events, users))
+        }
+        false => None,
+    };
     let Outcome { secret, refused } = outcome;
     let view = UserPage {
         now: doorward.now(),
@@ -96,6 +123,7 @@ pub(super) async fn page<S>(
         more_sessions,
         factors: &factors,
         refusals: &refusals.ok_or(Error::NotFound)?,
+        activity: activity.as_ref().map(|(events, users)| (&**events, &**users)),
         min_password_length: doorward.settings().password_rules().min_length,
         scopes: visit.scopes,
         may_manage: doorward.settings().admin_roles.may_manage(visit.scopes, &user.roles),

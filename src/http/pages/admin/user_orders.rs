@@ -9,15 +9,18 @@ use super::{
 };
 use crate::{
     account::{
-        disable, factor_reset, leave, password, reset, roles, sessions,
-        unlock::unlock as unlock_account, verify as verification,
+        disable,
+        edit::{Edit, edit},
+        factor_reset, leave, password, reset, roles, sessions,
+        unlock::unlock as unlock_account,
+        verify as verification,
     },
     http::{
         Error,
         admin::{UsersDelete, UsersWrite},
         form::PageForm,
     },
-    user::{Role, User},
+    user::{Email, Name, Role, User},
 };
 
 /// The page of a user.
@@ -39,6 +42,39 @@ impl<S> AdminVisit<S> {
             Err(error) => self.refused_order(user, form, Vec::new(), error.into()).await,
         }
     }
+}
+
+/// `POST /admin/users/{id}/change`
+pub(in crate::http) async fn change(
+    visit: FreshAdminVisit<UsersWrite>,
+    id: UserPath,
+    PageForm(mut form): PageForm,
+) -> Result<Response, Error> {
+    let user = visit.user_to_change(id).await?;
+    let typed = vec![("name", form.typed("name")), ("email", form.typed("email"))];
+    let fields = (form.required("name", Name::parse), form.required("email", Email::parse));
+    let changed = match fields {
+        (Ok(name), Ok(email)) => {
+            let change = Edit { name: Some(name), email: Some(email), ..Edit::default() };
+            let changed = edit(visit.doorward(), &user, &change, None, &visit.by).await;
+            changed.map_err(FormFailure::from)
+        }
+        _ => Err(FormFailure::faults_of(form)),
+    };
+    match changed {
+        Ok(_) => Ok(visit.done(&path(&user), Done::Changed)),
+        Err(failure) => visit.refused_order(&user, "change", typed, failure).await,
+    }
+}
+
+/// `POST /admin/users/{id}/require-new-password`
+pub(in crate::http) async fn require_new_password(
+    visit: FreshAdminVisit<UsersWrite>,
+    id: UserPath,
+) -> Result<Response, Error> {
+    let user = visit.user_to_change(id).await?;
+    let result = password::require_new(visit.doorward(), &user, &visit.by).await;
+    visit.ordered(&user, "require-new-password", Done::NewPasswordRequired, result).await
 }
 
 /// `POST /admin/users/{id}/verify`

@@ -32,9 +32,9 @@ pub use self::{
     account::{Account, AppLink, FailedForm, SessionRow},
     activity::{Activity, ActivityBy, ActivityRow, MAX_ACTIVITY_ROWS},
     admin::{
-        AdminInvitations, ApiKeys, Frame, GuardPage, GuardRow, Guards, MAX_USER_SESSIONS,
-        MailQueue, NewUserPage, Overview, Place, RefusalPage, Refusals, RefusedForm, Secret,
-        SigningKeysPage, UserPage, Users,
+        AdminInvitations, ApiKeys, AuditTrail, Frame, GuardPage, GuardRow, Guards,
+        MAX_USER_SESSIONS, MailQueue, NewUserPage, Overview, Place, RefusalPage, Refusals,
+        RefusedForm, Secret, SigningKeysPage, UserPage, Users,
     },
     branding::Branding,
     docs::Docs,

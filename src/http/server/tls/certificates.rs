@@ -309,6 +309,13 @@ fn is_encrypted(text: &[u8]) -> bool {
         .any(|mark| memchr::memmem::find(text, mark).is_some())
 }
 
+/// The end of the validity of the first certificate in a file, if it can be read.
+pub fn expiry_in_file(file: &Path) -> Option<Timestamp> {
+    let text = fs::read(file).ok()?;
+    let first = CertificateDer::pem_slice_iter(&text).next()?.ok()?;
+    expiry(&first)
+}
+
 /// The end of the validity, if it can be read.
 fn expiry(certificate: &CertificateDer<'_>) -> Option<Timestamp> {
     let certificate = Certificate::from_der(certificate).ok()?;

@@ -8,6 +8,7 @@ use rustls::{ServerConfig, crypto::aws_lc_rs};
 use tokio::{io::AsyncWriteExt, net::TcpStream, time::timeout};
 use tokio_rustls::{TlsAcceptor, server::TlsStream};
 
+pub use self::certificates::expiry_in_file;
 use self::certificates::{Certificates, UnusableCertificate};
 use super::{LAST_HEAD, MAX_BUFFER_BYTES, connections::Slot, stream::PacedStream};
 use crate::{clock::Clock, metrics::Exposition};

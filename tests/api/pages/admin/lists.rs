@@ -101,6 +101,34 @@ async fn signing_keys_are_replaced_and_revoked() {
 }
 
 #[tokio::test]
+async fn the_audit_trail_is_filtered_and_exported() {
+    let server = server().await;
+    let mut admin = admin_browser(&server).await;
+    Browser::of(&server, "Eve", EVE).await;
+    let page = page_of(&server, EVE).await;
+    assert_eq!(admin.post(&format!("{page}/grant"), &[("role", "staff")]).await.status, 303);
+    let granted = "role granted";
+    let shown = admin.get("/admin/audit").await;
+    assert_shows(&shown, 200, &[granted, "registered", "Eve", "<option>role_granted</option>"]);
+    let shown = admin.get("/admin/audit?user=eve%40example.com&kind=role_granted").await;
+    assert_shows(&shown, 200, &[granted, "role: staff", "<option selected>role_granted"]);
+    assert!(!shown.body.contains(">registered<"), "{}", shown.body);
+    let shown = admin.get("/admin/audit?to=2020-01-01").await;
+    assert_shows(&shown, 200, &["No event matches.", "value=\"2020-01-01\""]);
+    let wrong = admin.get("/admin/audit?from=yesterday&user=nobody").await;
+    assert_shows(&wrong, 200, &["aria-invalid", "value=\"yesterday\""]);
+    let exported = admin.get("/admin/audit/export?kind=role_granted").await;
+    assert_eq!(exported.status, 200);
+    assert!(exported.body.lines().count() >= 1, "{}", exported.body);
+    assert!(exported.body.lines().all(|line| line.contains("\"role_granted\"")));
+    assert_shows(&admin.get(&page).await, 200, &["Activity", granted]);
+    let checkpoint = admin.get("/admin/audit/checkpoint").await;
+    assert_eq!(checkpoint.status, 200);
+    assert!(checkpoint.body.contains("\u{2014} "), "it is signed: {}", checkpoint.body);
+    assert_eq!(admin.get("/admin/audit/none/proof").await.status, 404);
+}
+
+#[tokio::test]
 async fn a_service_without_mail_says_so() {
     let server = server().await;
     let mut admin = admin_browser(&server).await;

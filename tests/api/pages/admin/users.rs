@@ -90,6 +90,17 @@ async fn every_order_about_a_user_is_carried_out() {
     assert_eq!(order(&mut admin, &page, "verify", &[("verified", "false")]).await, "unverified");
     assert!(!user().await.email_verified);
 
+    let other = [("name", "Evelyn"), ("email", "eve2@example.com")];
+    assert_eq!(order(&mut admin, &page, "change", &other).await, "changed");
+    assert!(server.doorward.user_by_email(EVE).await.unwrap().is_none());
+    let taken = [("name", "Evelyn"), ("email", ADMIN)];
+    let refused = admin.post(&format!("{page}/change"), &taken).await;
+    assert_shows(&refused, 409, &["This address already has an account.", "<details open>"]);
+    order(&mut admin, &page, "change", &[("name", "Eve"), ("email", EVE)]).await;
+    let exported = admin.get(&format!("{page}/export")).await;
+    assert_eq!(exported.status, 200);
+    assert_eq!(exported.json()["user"]["email"], EVE);
+
     let token = server.token_of(EVE, PASSWORD).await;
     assert_eq!(order(&mut admin, &page, "grant", &[("role", "staff")]).await, "granted");
     assert_eq!(user().await.roles.to_text(), "staff");
@@ -126,6 +137,10 @@ async fn every_order_about_a_user_is_carried_out() {
     let fields = [("password", PASSWORD)];
     assert_eq!(order(&mut admin, &page, "password", &fields).await, "password");
     assert_eq!(server.login(EVE, PASSWORD).await.status, 200);
+
+    assert_eq!(order(&mut admin, &page, "require-new-password", &[]).await, "new-password");
+    assert_eq!(server.login(EVE, PASSWORD).await.status, 404);
+    assert!(!user().await.has_password());
 
     let made = admin.post(&format!("{page}/factor-reset"), &[]).await;
     assert_shows(&made, 200, &["Give this link to the person.", "/factors/reset?code="]);

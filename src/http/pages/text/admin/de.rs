@@ -184,8 +184,39 @@ pub(in super::super) const TEXTS: AdminTexts = AdminTexts {
     deleted_user: "Eine gelöschte Person",
     no_keys: "Es gibt keinen API-Schlüssel.",
 
+    // Emergency.
+    emergency: "Notfall",
+    emergency_explanation: "Nach dem Diebstahl der Datenbank, einer Sicherung oder der Schlüssel.",
+    emergency_question: "Ersetzt alle Schlüssel, meldet alle ab, auch Sie, und macht alle Links, Codes, Einladungen und API-Schlüssel ungültig.",
+    emergency_passwords: "Wessen Passwörter entfernt werden",
+    emergency_passwords_hint: "all (alle), none (keine) oder role:NAME",
+
+    // Audit trail.
+    proof: "Beweis",
+    checkpoint: "Prüfpunkt",
+    sign_ins: "Anmeldungen",
+    failed_sign_ins: "Fehlgeschlagene Anmeldungen",
+    sign_ups: "Neue Konten",
+    activity: "Aktivität",
+    all_activity: "Alle Aktivitäten",
+    export: "Exportieren",
+    kind: "Art",
+    all_kinds: "Alle",
+    from: "Von",
+    to: "Vor",
+    event: "Ereignis",
+    actor: "Durch",
+    concerns: "Über",
+    failed: "Fehlgeschlagen",
+    no_events: "Kein Ereignis passt dazu.",
+
     failures_counted: |used, size| {
         format!("{used} von {size} Fehlversuchen zählen gegen dieses Konto.")
+    },
+    chart: |what, days, total, most| {
+        format!(
+            "{what} an jedem der letzten {days} Tage: {total} insgesamt, höchstens {most} an einem Tag"
+        )
     },
     attempts: |count| format!("{count} {}", if count == 1 { "Versuch" } else { "Versuche" }),
     key_stage: |stage| match stage {

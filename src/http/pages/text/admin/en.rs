@@ -184,8 +184,39 @@ pub(in super::super) const TEXTS: AdminTexts = AdminTexts {
     deleted_user: "A deleted user",
     no_keys: "There is no API key.",
 
+    // Emergency.
+    emergency: "Emergency",
+    emergency_explanation: "After a theft of the database, a backup or the keys.",
+    emergency_question: "Replaces all keys, signs everybody out, you too, and makes all links, codes, invitations and API keys void.",
+    emergency_passwords: "Whose passwords are removed",
+    emergency_passwords_hint: "all, none, or role:NAME",
+
+    // Audit trail.
+    proof: "Proof",
+    checkpoint: "Checkpoint",
+    sign_ins: "Sign-ins",
+    failed_sign_ins: "Failed sign-ins",
+    sign_ups: "New accounts",
+    activity: "Activity",
+    all_activity: "All activity",
+    export: "Export",
+    kind: "Kind",
+    all_kinds: "All",
+    from: "From",
+    to: "Before",
+    event: "Event",
+    actor: "By",
+    concerns: "About",
+    failed: "Failed",
+    no_events: "No event matches.",
+
     failures_counted: |used, size| {
         format!("{used} of {size} failed sign-ins count against this account.")
+    },
+    chart: |what, days, total, most| {
+        format!(
+            "{what} on each of the last {days} days: {total} altogether, at most {most} on one day"
+        )
     },
     attempts: |count| format!("{count} {}", if count == 1 { "attempt" } else { "attempts" }),
     key_stage: |stage| match stage {

@@ -236,9 +236,37 @@ pub struct AdminTexts {
     pub deleted_user: &'static str,
     pub no_keys: &'static str,
 
+    // Emergency.
+    pub emergency: &'static str,
+    pub emergency_explanation: &'static str,
+    pub emergency_question: &'static str,
+    pub emergency_passwords: &'static str,
+    pub emergency_passwords_hint: &'static str,
+
+    // Audit trail.
+    pub proof: &'static str,
+    pub checkpoint: &'static str,
+    pub sign_ins: &'static str,
+    pub failed_sign_ins: &'static str,
+    pub sign_ups: &'static str,
+    pub activity: &'static str,
+    pub all_activity: &'static str,
+    pub export: &'static str,
+    pub kind: &'static str,
+    pub all_kinds: &'static str,
+    pub from: &'static str,
+    pub to: &'static str,
+    pub event: &'static str,
+    pub actor: &'static str,
+    pub concerns: &'static str,
+    pub failed: &'static str,
+    pub no_events: &'static str,
+
     // Sentences with parameters.
     /// So many of so many failed sign-ins.
     pub failures_counted: fn(u32, u32) -> String,
+    /// What, over how many days, the sum, and the most on one day.
+    pub chart: fn(&str, usize, &str, &str) -> String,
     pub attempts: fn(u32) -> String,
     pub key_stage: fn(KeyStatus) -> &'static str,
     pub done: fn(Done) -> &'static str,

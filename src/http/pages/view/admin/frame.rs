@@ -21,12 +21,13 @@ pub enum Place {
 }
 
 impl Place {
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Overview,
         Self::Users,
         Self::Invitations,
         Self::Guards,
         Self::Refusals,
+        Self::Audit,
         Self::Keys,
         Self::SigningKeys,
         Self::Mail,

@@ -1,5 +1,7 @@
 //! The pages on which the service is administered.
 
+mod audit;
+mod chart;
 mod frame;
 mod guards;
 mod invitations;
@@ -15,6 +17,7 @@ mod user;
 mod users;
 
 pub use self::{
+    audit::AuditTrail,
     frame::{Frame, Place},
     guards::{GuardPage, GuardRow, Guards},
     invitations::AdminInvitations,

@@ -5,15 +5,21 @@ use askama::Template;
 use super::{
     super::{
         super::text::{AdminTexts, Texts},
-        PageContext, html,
+        PageContext,
+        field::Field,
+        html,
     },
+    chart::Chart,
     frame::Frame,
     guards::{GuardRow, list as guard_list},
-    parts::List,
+    parts::{Confirm, List, RefusedForm},
     signing_keys::list as key_list,
 };
 use crate::{
-    account::status::Status, clock::Timestamp, store::Sizes, token::signing_keys::KeyInfo,
+    account::{audit::DayCounts, status::Status},
+    clock::Timestamp,
+    store::Sizes,
+    token::signing_keys::KeyInfo,
 };
 
 /// How the service is doing.
@@ -26,6 +32,8 @@ pub struct Overview<'a> {
     /// When the certificate expires, if the service has one.
     pub certificate: Option<Timestamp>,
     pub public_url: String,
+    /// What happened on each of the last 30 days, the oldest first. For those who may read the audit trail.
+    pub days: Option<Vec<DayCounts>>,
     /// For those who may see guards.
     pub guards: Option<Vec<GuardRow<'a>>>,
     /// For those who may see signing keys.
@@ -33,6 +41,9 @@ pub struct Overview<'a> {
     /// Whether the figures lead to the lists of users and mail.
     pub may_see_users: bool,
     pub may_see_mail: bool,
+    /// Whether the administrator may replace and revoke everything.
+    pub has_emergency: bool,
+    pub refused: Option<&'a RefusedForm>,
 }
 
 /// A number.
@@ -51,9 +62,11 @@ struct Html<'a> {
     frame: &'a Frame,
     findings: &'a [String],
     figures: Vec<Figure>,
+    charts: Vec<Chart>,
     guards: Option<List<'a>>,
     keys: Option<List<'a>>,
     facts: Vec<(&'static str, String)>,
+    emergency: Option<Confirm<'a>>,
 }
 
 impl Overview<'_> {
@@ -70,9 +83,11 @@ impl Overview<'_> {
             frame,
             findings: &self.findings,
             figures: figures.unwrap_or_default(),
+            charts: self.charts(t),
             guards,
             keys,
             facts: self.facts(t),
+            emergency: self.has_emergency.then(|| self.emergency(page, t)),
         })
     }
 
@@ -89,6 +104,34 @@ impl Overview<'_> {
             figure(a.mail_waiting, sizes.mail_waiting, mail),
             figure(a.mail_given_up, sizes.mail_given_up, mail),
         ]
+    }
+
+    fn charts(&self, t: &Texts) -> Vec<Chart> {
+        let Some(days) = &self.days else { return Vec::new() };
+        let chart = |words, of: fn(&DayCounts) -> u64| {
+            Chart::new(t, words, &days.iter().map(of).collect::<Vec<_>>())
+        };
+        let a = &t.admin;
+        vec![
+            chart(a.sign_ins, |day| day.sign_ins),
+            chart(a.failed_sign_ins, |day| day.failed_sign_ins),
+            chart(a.sign_ups, |day| day.sign_ups),
+        ]
+    }
+
+    fn emergency(&self, page: &PageContext<'_>, t: &'static Texts) -> Confirm<'_> {
+        let a = &t.admin;
+        let passwords = Field {
+            value: "none",
+            hint: Some(a.emergency_passwords_hint.into()),
+            ..Field::new("passwords", "passwords", a.emergency_passwords, "text", "off")
+        };
+        let action = format!("{}/admin/emergency", page.base);
+        Confirm::new(action, a.emergency, a.emergency_question).danger().field(RefusedForm::fill(
+            self.refused,
+            "emergency",
+            passwords,
+        ))
     }
 
     fn facts(&self, t: &Texts) -> Vec<(&'static str, String)> {

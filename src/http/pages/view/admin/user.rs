@@ -9,13 +9,17 @@ use super::{
         field::Field,
         html,
     },
+    audit::list as events_of,
     frame::Frame,
     parts::{Cell, Confirm, List, Moment, RefusedForm, Secret, Tag},
     users::states,
 };
 use crate::{
     access::scope::{Scope, Scopes},
-    account::refused::{RecentRefusals, RefusedAction},
+    account::{
+        audit::AuditEvent,
+        refused::{RecentRefusals, RefusedAction},
+    },
     clock::Timestamp,
     credential::factor::FactorKind,
     session::{Session, device::Device},
@@ -38,6 +42,8 @@ pub struct UserPage<'a> {
     pub factors: &'a HeldFactors,
     /// What was refused lately.
     pub refusals: &'a RecentRefusals,
+    /// What has happened with the account, and the users whom that names. For those who may read the audit trail.
+    pub activity: Option<(&'a [AuditEvent], &'a [User])>,
     pub min_password_length: usize,
     /// What whoever sees the page may do.
     pub scopes: Scopes,
@@ -71,6 +77,7 @@ struct Html<'a> {
     end_sessions: Option<Confirm<'a>>,
     factors: List<'a>,
     security: Vec<Confirm<'a>>,
+    activity: Option<List<'a>>,
     last: Vec<Confirm<'a>>,
 }
 
@@ -89,6 +96,15 @@ impl UserPage<'_> {
             orders.retain(|_| may_write);
             orders
         };
+        let change = order("change", t.change, "")
+            .field(fill(
+                "change",
+                Field { autocomplete: "off", ..Field::name(t, user.name.as_str()) },
+            ))
+            .field(fill(
+                "change",
+                Field { autocomplete: "off", ..Field::email(t, user.email.as_str()) },
+            ));
         let verify = match user.email_verified {
             true => order("verify", a.unverify, a.unverify_question).with("verified", "false"),
             false => order("verify", a.verify, a.verify_question).with("verified", "true"),
@@ -100,6 +116,10 @@ impl UserPage<'_> {
         let set_password = order("password", a.set_password, a.set_password_question)
             .field(fill("password", new_password));
         let mut security = vec![reset_code, set_password];
+        if user.has_password() {
+            let question = a.require_new_password_question;
+            security.push(order("require-new-password", a.require_new_password, question).danger());
+        }
         if !user.factors.is_empty() {
             security.push(order("factor-reset", a.factor_reset, a.factor_reset_question));
         }
@@ -120,7 +140,7 @@ impl UserPage<'_> {
             tags: states(user, t),
             created: Moment::past(t, user.created_at, self.now),
             last_login: user.last_login_at.map(|at| Moment::past(t, at, self.now)),
-            profile: writing(vec![verify]),
+            profile: writing(vec![change, verify]),
             roles: user
                 .roles
                 .iter()
@@ -140,6 +160,9 @@ impl UserPage<'_> {
                 .then(|| order("end-sessions", a.end_sessions, a.end_sessions_question).danger()),
             factors: self.factor_list(t),
             security: writing(security),
+            activity: self
+                .activity
+                .map(|(events, users)| events_of(events, users, page, t, self.now)),
             last,
         })
     }

@@ -1,0 +1,103 @@
+//! `/admin/audit`: the audit trail, filtered by time, user and kind, and its export.
+
+use axum::{
+    extract::{Path, rejection::PathRejection},
+    http::{HeaderValue, header},
+    response::Response,
+};
+
+use super::{
+    super::view::{AuditTrail, Place},
+    AdminVisit, PAGE_ROWS,
+};
+use crate::{
+    account::audit::{self, AuditEvent},
+    fault::Fault,
+    http::{
+        Error,
+        admin::AuditRead,
+        answer::{NO_STORE, NOSNIFF},
+        api::admin::audit::{exported, filter},
+        query::Query,
+    },
+    user::User,
+};
+
+pub(in crate::http) async fn show(
+    visit: AdminVisit<AuditRead>,
+    mut query: Query,
+) -> Result<Response, Error> {
+    let doorward = visit.doorward();
+    let typed = ["user", "kind", "from", "to"].map(|name| (name, query.0.typed(name)));
+    let after = visit.parameter("after").and_then(|after| after.parse().ok());
+    let (page, faults) = match filter(doorward, &mut query.0).await? {
+        Some(filter) => (Some(audit::list(doorward, &filter, after, PAGE_ROWS).await?), Vec::new()),
+        None => (None, query.0.into_faults()),
+    };
+    let events = page.as_ref().map_or(&[][..], |page| &page.events);
+    let words = |fault: Fault| (visit.texts().field_fault)(fault.into());
+    let view = AuditTrail {
+        now: doorward.now(),
+        events,
+        users: &users_of(&visit, events).await?,
+        typed,
+        faults: faults.into_iter().map(|(name, fault)| (name.into(), words(fault))).collect(),
+        next: page.as_ref().and_then(|page| page.next).map(|next| next.to_string()),
+    };
+    let frame = visit.frame(Place::Audit, None);
+    Ok(visit.admin_page(view.render(&visit.context(), &frame), None))
+}
+
+/// The users whom events name, if they still exist.
+pub(super) async fn users_of<S>(
+    visit: &AdminVisit<S>,
+    events: &[AuditEvent],
+) -> Result<Vec<User>, Error> {
+    let mut ids: Vec<_> = events
+        .iter()
+        .flat_map(|event| [event.record.actor.user(), event.record.subject.as_deref()])
+        .flatten()
+        .filter_map(|id| id.parse().ok())
+        .collect();
+    ids.sort_unstable();
+    ids.dedup();
+    let mut users = Vec::with_capacity(ids.len());
+    for id in ids {
+        users.extend(visit.doorward().user_by_id(id).await?);
+    }
+    Ok(users)
+}
+
+/// `GET /admin/audit/export`
+pub(in crate::http) async fn export(
+    visit: AdminVisit<AuditRead>,
+    query: Query,
+) -> Result<Response, Error> {
+    exported(visit.doorward().clone(), query).await
+}
+
+/// `GET /admin/audit/{id}/proof`: a proof that an event is in the trail, as a file.
+pub(in crate::http) async fn prove(
+    visit: AdminVisit<AuditRead>,
+    id: Result<Path<String>, PathRejection>,
+) -> Result<Response, Error> {
+    let id = id.ok().and_then(|Path(id)| id.parse().ok()).ok_or(Error::NotFound)?;
+    let proof = audit::prove(visit.doorward(), id).await?.ok_or(Error::NotFound)?;
+    Ok(text_file(proof.to_string(), "attachment; filename=\"event.tlog-proof\""))
+}
+
+/// `GET /admin/audit/checkpoint`: the signed state of the trail, as a file.
+pub(in crate::http) async fn checkpoint(visit: AdminVisit<AuditRead>) -> Result<Response, Error> {
+    let checkpoint = audit::checkpoint(visit.doorward()).await?;
+    Ok(text_file(checkpoint.to_string(), "attachment; filename=\"audit.checkpoint\""))
+}
+
+fn text_file(text: String, disposition: &'static str) -> Response {
+    let mut response = Response::new(text.into());
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    headers.insert(header::CONTENT_DISPOSITION, HeaderValue::from_static(disposition));
+    headers.insert(header::CACHE_CONTROL, NO_STORE);
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, NOSNIFF);
+    response
+}
