@@ -39,3 +39,35 @@ pub(crate) async fn revoke(
 async fn record(doorward: &Doorward, by: &Administrator, kind: EventKind) {
     doorward.record(doorward.event_by_administrator(by, None, kind)).await;
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Settings, config::DatabaseUrl, event::Event};
+
+    #[tokio::test]
+    async fn a_rotation_and_a_revocation_name_the_key_and_who_has_ordered_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let database = DatabaseUrl::Sqlite(folder.path().join("doorward.db"));
+        let doorward = Doorward::open(Settings { database, ..Settings::default() }).await.unwrap();
+        let by = Administrator::operator(Some("ada".into()));
+        let kind = || {
+            let [Event { actor, kind, .. }] = &doorward.events().take_published()[..] else {
+                panic!("one event");
+            };
+            assert_eq!(*actor, by.actor);
+            kind.clone()
+        };
+        doorward.events().take_published();
+        rotate(&doorward, &by).await.unwrap();
+        let kid = doorward.keys().list().await[1].id.to_string();
+        assert_eq!(kind(), EventKind::SigningKeyRotated { kid: kid.clone() });
+        // The key that is published already stays.
+        rotate(&doorward, &by).await.unwrap();
+        assert!(doorward.events().take_published().is_empty());
+        assert!(revoke(&doorward, &kid, &by).await.unwrap());
+        assert_eq!(kind(), EventKind::SigningKeyRevoked { kid: kid.clone() });
+        assert!(!revoke(&doorward, &kid, &by).await.unwrap());
+        assert!(doorward.events().take_published().is_empty());
+    }
+}

@@ -262,6 +262,7 @@ impl<'a> Verification<'a> {
             self.next += 1;
             self.compare_with_checkpoints();
         }
+        rows.for_each(|row| self.add_other_row(row));
         self.add_full_tile(id);
     }
 

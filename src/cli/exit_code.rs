@@ -40,7 +40,6 @@ impl Exit {
             Some(
                 control::Error::NotRunning
                 | control::Error::NothingInMemory
-                | control::Error::NoListener
                 | control::Error::NoFolder
                 | control::Error::Unreachable { .. },
             ) => Self::NoServer,

@@ -105,14 +105,16 @@ pub(super) fn without_decisions(Guards { guards }: Guards) -> Vec<guards::Guard>
 
 pub(super) fn print_guards(guards: &[guards::Guard]) {
     let width = guards.iter().map(|guard| guard.name.len()).max().unwrap_or(0);
-    for guards::Guard { name, version, allow, only_reports, origins, headers, .. } in guards {
+    for guard in guards {
+        let guards::Guard { name, version, allow, only_reports, takes_keys, origins, .. } = guard;
         let note = if *only_reports { "  (only reports)" } else { "" };
+        let keys = if *takes_keys { "  (takes keys)" } else { "" };
         let origins = match &origins[..] {
             [] => String::new(),
             origins => format!("  for {}", origins.join(", ")),
         };
-        print_line!("{name:width$}  {version}  {allow}{note}{origins}");
-        for (header, expression) in headers {
+        print_line!("{name:width$}  {version}  {allow}{note}{keys}{origins}");
+        for (header, expression) in &guard.headers {
             print_line!("{:width$}  {header}: {expression}", "");
         }
     }

@@ -214,7 +214,7 @@ fn documented_command() -> clap::Command {
 }
 
 fn root_help() -> String {
-    format!("{EXAMPLES}\n\n{}\n{SETTINGS}", exit_code::HELP)
+    format!("{EXAMPLES}\n{}\n{SETTINGS}", exit_code::HELP)
 }
 
 /// The last line of each help text.

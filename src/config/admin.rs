@@ -105,12 +105,12 @@ mod tests {
                 "[admin.support]\nscopes = [\"users:raed\"]\n",
                 "users:raed is not a scope: choose from users:read, ",
             ),
-            ("[admin.support]\n", "missing field `scopes`"),
+            ("[admin.support]\n", "doorward.toml:1:8: admin.support: scopes is missing"),
             ("[admin.support]\nscopes = []\nscope = []\n", "doorward.toml:3:1: "),
             ("[admin.\"two words\"]\nscopes = []\n", "doorward.toml:1:8: admin.two words: "),
             (
                 "[admin.support]\nscopes = []\nallow = 'user.nme == \"x\"'\n",
-                "doorward.toml:3:10: admin.support.allow: ",
+                "doorward.toml:3:14: admin.support.allow: user.nme: did you mean name?",
             ),
         ] {
             let error = load(&[], &[], file).unwrap_err();

@@ -38,7 +38,6 @@ enum Place {
 }
 
 struct InProcess {
-    doorward: Doorward,
     service: http::Service,
     operator: Operator,
 }
@@ -69,8 +68,7 @@ impl AdminClient {
         let opened = Doorward::open_for_command(settings.clone(), makes_secrets).await;
         let place = match (opened, folder) {
             (Ok(doorward), _) => Place::Process(Box::new(InProcess {
-                service: http::service(doorward.clone()),
-                doorward,
+                service: http::service(doorward),
                 operator: Operator {
                     administrator: operator::Operator::of_this_process().administrator(),
                     read_settings: Arc::new(move || Ok(settings.clone())),
@@ -107,14 +105,6 @@ impl AdminClient {
     /// Whether a server runs and answers.
     pub fn is_server(&self) -> bool {
         matches!(self.place, Place::Server(_))
-    }
-
-    /// What is opened in this process, if no server runs.
-    pub fn doorward(&self) -> Option<&Doorward> {
-        match &self.place {
-            Place::Server(_) => None,
-            Place::Process(process) => Some(&process.doorward),
-        }
     }
 
     /// Reads something.

@@ -28,9 +28,6 @@ pub enum Error {
         "no server is running on this database: refusals are kept only in the memory of a server"
     )]
     NothingInMemory,
-    /// The command is about requests to a running server, and none runs.
-    #[error("no server is running on this database: nobody receives requests")]
-    NoListener,
     /// The command is for a running server, and there is no data folder to find it by.
     #[error(
         "a command finds a server on PostgreSQL by its data folder: set data_folder for the server and for this \

@@ -3,7 +3,7 @@
 use std::{fs, io};
 
 use tokio::net::UnixStream;
-use tracing::{Span, error_span};
+use tracing::{Span, error_span, field::Empty};
 
 use crate::event::Administrator;
 
@@ -38,10 +38,10 @@ impl Operator {
         Administrator::operator(Some(name.into()))
     }
 
-    /// The span of a command or a request. Every line that is written in it names the operator, whatever level the settings log.
-    pub(super) fn span(&self, command: Option<&str>) -> Span {
+    /// The span of a request, which gets its id. Every line that is written in it names the operator, whatever level the settings log.
+    pub(super) fn span(&self) -> Span {
         let Self { uid, name, pid } = self;
-        error_span!("command", command, operator = name, uid, pid)
+        error_span!("command", id = Empty, operator = name, uid, pid)
     }
 }
 

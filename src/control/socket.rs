@@ -12,11 +12,10 @@ use std::{
 
 use axum::body::Body;
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
-use hyper_util::rt::TokioIo;
+use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::{
     net::{UnixListener, UnixStream},
     task::JoinSet,
-    time::timeout,
 };
 use tracing::Instrument;
 
@@ -28,10 +27,11 @@ use crate::{
     http::{self, App, admin},
 };
 
-/// The most time until a client sends something.
-const FIRST_BYTE_TIMEOUT: Duration = Duration::from_secs(30);
-/// The most commands that are executed at a time. Others wait until they can connect.
-const MAX_COMMANDS: usize = 8;
+/// The most time until a client has sent the head of its request.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
+/// The most connections at a time. Others wait until they can connect. It is more than anybody runs commands: whoever receives a
+/// backup or an export slowly keeps no other command waiting.
+const MAX_COMMANDS: usize = 64;
 
 /// Where a running server receives commands. The socket file is removed when this is dropped.
 pub(super) struct CommandSocket {
@@ -92,8 +92,7 @@ async fn serve_one(
     read: &Arc<ReadSettings>,
 ) -> io::Result<()> {
     let operator = Operator::at(&stream)?;
-    timeout(FIRST_BYTE_TIMEOUT, stream.readable()).await??;
-    let span = operator.span(None);
+    let span = operator.span();
     let operator = admin::Operator {
         administrator: operator.administrator(),
         read_settings: Arc::clone(read),
@@ -105,6 +104,11 @@ async fn serve_one(
         let answer = answer.instrument(span.clone());
         async { Ok::<_, Infallible>(answer.await) }
     });
-    let serving = http1::Builder::new().serve_connection(TokioIo::new(stream), answer);
+    // A connection is for one request: an idle one would keep others waiting.
+    let serving = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_TIMEOUT)
+        .keep_alive(false)
+        .serve_connection(TokioIo::new(stream), answer);
     serving.await.map_err(io::Error::other)
 }

@@ -20,7 +20,7 @@ use crate::Doorward;
 const OPEN: [&str; 3] = ["/api/", "/.well-known/", "/openapi.json"];
 
 /// The methods and headers of the API, and the trace context that the log shows.
-const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, PATCH, DELETE");
+const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, PUT, PATCH, DELETE");
 const HEADERS: HeaderValue =
     HeaderValue::from_static("Authorization, Content-Type, traceparent, tracestate");
 /// The headers that scripts may read besides the few that they always may.

@@ -19,7 +19,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use futures_util::{FutureExt, future::poll_immediate};
-use tracing::{Instrument, field::display};
+use tracing::{Instrument, Span, field::display};
 
 use super::{
     admin::Operator,
@@ -68,10 +68,15 @@ async fn log_in_span(
     let route = route.as_ref().map_or("-", MatchedPath::as_str);
     let trace = TraceContext::of(request.headers());
     let client = counted_address(request.headers(), peer(request.extensions()), doorward);
-    let span = tracing::info_span!("request", %id);
     let mut hosts = request.headers().get_all(HOST).iter();
     let is_malformed = hosts.any(|host| !is_host_header(host.as_bytes()));
     let is_operator = request.extensions().get::<Operator>().is_some();
+    let current = Span::current();
+    let span = match is_operator && current.has_field("id") {
+        // A line names only its innermost span, and this one names the operator.
+        true => current.record("id", display(id)).clone(),
+        false => tracing::info_span!("request", %id),
+    };
     let limit = match is_operator || route == ADMIN_EXPORT {
         true => OPERATOR_TIMEOUT,
         false => HANDLER_TIMEOUT,

@@ -67,7 +67,7 @@ statements! {
         "INSERT INTO audit_tree (log, size, hash, kept_from, checkpoint) VALUES ($1, $2, $3, 0, $4) ON CONFLICT (log) DO NOTHING";
     /// Of two instances that have read the same size, one changes a row.
     GROW_TREE = "UPDATE audit_tree SET size = $3, hash = $4 WHERE log = $1 AND size = $2";
-    SET_KEPT_FROM = "UPDATE audit_tree SET kept_from = $2 WHERE log = 'own' AND kept_from < $2";
+    SET_KEPT_FROM = "UPDATE audit_tree SET kept_from = $1 WHERE log = 'own' AND kept_from < $1";
     SET_CHECKPOINT = "UPDATE audit_tree SET checkpoint = $2 WHERE log = $1";
     TILE = "SELECT hashes FROM audit_tiles WHERE path = $1";
     TILE_PATHS = "SELECT path FROM audit_tiles WHERE path > $1 ORDER BY path LIMIT $2";
@@ -520,4 +520,30 @@ fn damaged(what: &str) -> Error {
     Error::Failed(
         format!("the audit trail is damaged: {what}; `doorward audit verify` says more").into(),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::Connection;
+
+    use super::{super::sqlite, *};
+
+    /// With ten million events, a page must not read all of them.
+    #[test]
+    fn every_query_of_the_trail_follows_an_index_and_sorts_nothing() {
+        let db = Connection::open_in_memory().unwrap();
+        for migration in sqlite::MIGRATIONS {
+            db.execute_batch(migration).unwrap();
+        }
+        for (name, sql) in STATEMENTS {
+            let explain = format!("EXPLAIN QUERY PLAN {}", sql.replace('$', "?"));
+            let mut statement = db.prepare(&explain).unwrap();
+            let mut rows = statement.raw_query();
+            while let Some(row) = rows.next().unwrap() {
+                let step: String = row.get(3).unwrap();
+                let is_bounded = !step.starts_with("SCAN") && !step.contains("TEMP B-TREE");
+                assert!(is_bounded, "{name}: {step}");
+            }
+        }
+    }
 }

@@ -166,10 +166,11 @@ async fn a_user_is_shown_with_what_they_have() {
     let path = format!("{USERS}/{}/sessions", ada.id);
     let listed = server.request_as(&admin, "GET", &path, Value::Null).await.json();
     assert_eq!(listed, json!({"sessions": [session]}));
-    let exported = server.request_as(&admin, "GET", &format!("{USERS}/{ADA}/export"), Value::Null);
-    let exported = exported.await.json();
+    let export = format!("{USERS}/{ADA}/export");
+    let exported = server.request_as(&admin, "GET", &export, Value::Null).await.json();
     let keys: Vec<_> = exported.as_object().unwrap().keys().collect();
-    let all = ["user", "sessions", "knownNetworks", "factors", "recoveryCodes", "trustedDevices"];
+    let all =
+        ["user", "sessions", "knownNetworks", "factors", "recoveryCodes", "trustedDevices", "keys"];
     assert_eq!(keys, all);
     let end = format!("{path}/{id}");
     let ended = server.request_as(&admin, "DELETE", &end, Value::Null).await;

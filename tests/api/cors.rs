@@ -111,7 +111,7 @@ async fn a_preflight_of_a_declared_origin_is_answered_on_every_path_of_the_api()
             assert_eq!(answer.status_and_body(), (204, ""), "{path}");
             assert_readable(&answer, origin, &path);
             for (name, value) in [
-                (header::ACCESS_CONTROL_ALLOW_METHODS, "GET, POST, PATCH, DELETE"),
+                (header::ACCESS_CONTROL_ALLOW_METHODS, "GET, POST, PUT, PATCH, DELETE"),
                 (
                     header::ACCESS_CONTROL_ALLOW_HEADERS,
                     "Authorization, Content-Type, traceparent, tracestate",
@@ -126,7 +126,7 @@ async fn a_preflight_of_a_declared_origin_is_answered_on_every_path_of_the_api()
 
 #[tokio::test]
 async fn every_method_of_the_api_is_allowed() {
-    let allowed = ["GET", "POST", "PATCH", "DELETE"];
+    let allowed = ["GET", "POST", "PUT", "PATCH", "DELETE"];
     for route in routes().iter().filter(|route| !route.is_page() && !route.is_guard()) {
         assert!(allowed.contains(&route.method.as_str()), "{}", route.path);
         assert_ne!(route.method, Method::Any);

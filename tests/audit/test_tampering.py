@@ -314,8 +314,8 @@ def test_a_roll_back_to_a_backup_is_found_also_after_it_has_grown_again(copy):
 
 def test_a_checkpoint_of_another_installation_does_not_count(copy, sqlite):
     installation = copy()
-    with sqlite.service():
-        pass
+    with sqlite.service() as service, Client(service) as client:
+        assert client.register("ada@example.com")[0] == 201
     report = installation.verify("--checkpoint", sqlite.checkpoints)
     assert [finding["finding"] for finding in report["findings"]] == ["notSigned"], report
 

@@ -84,7 +84,8 @@ def test_standard_output_gets_the_backup_and_nothing_else(filled, tmp_path):
 def test_the_description_is_complete(filled, tmp_path):
     described = json.loads(filled.run("backup", tmp_path / "file", "--json"))
     assert described == filled.verify(tmp_path / "file")
-    tables = ["ended_tokens", "foreign_hashes", "imported_hashes", "invitations", "one_time_secrets", "outbox", "passkeys"]
+    tables = ["api_keys", "audit_days", "audit_events", "audit_tiles", "audit_tree"]
+    tables += ["ended_tokens", "foreign_hashes", "imported_hashes", "invitations", "one_time_secrets", "outbox", "passkeys"]
     tables += ["recovery_codes", "sessions", "totp_secrets", "trusted_devices", "users"]
     assert list(described) == ["createdAt", "version", "database", *tables, "keys", "sha256"]
     assert filled.run("backup", "verify", tmp_path / "file").startswith(f"{tmp_path}/file: 3 users, 3 sessions, 1 signing key")

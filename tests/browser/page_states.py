@@ -612,6 +612,46 @@ def security_to_confirm(tour):
     tour.open("/account/security")
 
 
+def made_key(tour, name):
+    tour.open("/account/keys")
+    fill(tour.page, "/account/keys", name=name)
+    submit(tour.page, "/account/keys")
+
+
+@state()
+def keys_none(tour):
+    tour.signed_up()
+    tour.open("/account/keys")
+
+
+@state()
+def keys_made(tour):
+    tour.signed_up()
+    made_key(tour, "Backup of the calendar")
+    made_key(tour, LONG_NAME)
+
+
+@state()
+def keys_revoked(tour):
+    tour.signed_up()
+    made_key(tour, "Backup of the calendar")
+    made_key(tour, "Phone")
+    tour.open("/account/keys")
+    press(tour.page, "form[action$='/account/keys/revoke'] button >> nth=0")
+
+
+@state(status=400)
+def keys_refused(tour):
+    tour.signed_up()
+    made_key(tour, "x")
+
+
+@state()
+def keys_to_confirm(tour):
+    waited(tour)
+    tour.open("/account/keys")
+
+
 @state(with_passkeys=True)
 def add_passkey(tour):
     tour.signed_up()

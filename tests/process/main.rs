@@ -1,6 +1,7 @@
 //! The binary as a process: start, stop, crash, recovery.
 
 mod accounts;
+mod api_keys;
 mod commands;
 mod connections;
 mod crash;

@@ -409,7 +409,7 @@ fn every_message_has_its_own_subject_in_each_language() {
     }
     subjects.sort_unstable();
     subjects.dedup();
-    assert_eq!(subjects.len(), 2 * 23);
+    assert_eq!(subjects.len(), 2 * 24);
 }
 
 #[test]

@@ -48,6 +48,8 @@ pub struct Guard {
     pub allow: String,
     /// Whether it admits everybody and only reports refusals.
     pub only_reports: bool,
+    /// Whether it admits API keys.
+    pub takes_keys: bool,
     /// The origins of its app, where people sign in with a browser.
     pub origins: Vec<String>,
     /// The headers of its app: names and expressions.
@@ -62,6 +64,7 @@ impl From<&guard::Guard> for Guard {
             version: guard.version.clone(),
             allow: guard.condition.text().to_owned(),
             only_reports: guard.mode == Mode::Report,
+            takes_keys: guard.keys,
             origins: guard.origins.iter().map(ToString::to_string).collect(),
             headers: guard
                 .headers

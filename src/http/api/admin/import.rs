@@ -293,16 +293,19 @@ impl Lines {
         loop {
             if let Some(length) = memchr::memchr(b'\n', &self.arrived[self.searched..]) {
                 let end = self.searched + length;
-                return Ok(Some(self.take_line(end, end + 1)));
+                return match end - self.returned {
+                    MAX_BYTES.. => Err(too_long()),
+                    _ => Ok(Some(self.take_line(end, end + 1))),
+                };
             }
             self.searched = self.arrived.len();
             match self.searched - self.returned {
                 0 if self.is_complete => return Ok(None),
+                MAX_BYTES.. => return Err(too_long()),
                 // The last line may have no end.
                 _ if self.is_complete => {
                     return Ok(Some(self.take_line(self.searched, self.searched)));
                 }
-                MAX_BYTES.. => return Err(format!("the line has {MAX_BYTES} bytes or more")),
                 _ => self.receive().await?,
             }
         }
@@ -333,4 +336,8 @@ impl Lines {
         }
         Ok(())
     }
+}
+
+fn too_long() -> String {
+    format!("the line has {MAX_BYTES} bytes or more")
 }

@@ -1,7 +1,9 @@
 //! `/api/admin/keys`: the API keys of machines and people. A key makes no keys.
 
+use std::str::FromStr;
+
 use axum::{
-    extract::{Path, RawQuery, State, rejection::PathRejection},
+    extract::{Path, State, rejection::PathRejection},
     http::StatusCode,
 };
 use serde::{Deserialize, Serialize};
@@ -16,7 +18,9 @@ use crate::{
         admin::{Admin, FreshAdmin, KeysRead, KeysWrite},
         answer::{NoContent, NoStore},
         form::Form,
+        query::Query,
     },
+    id::NotAnId,
     user::{ApiKey, Name},
 };
 
@@ -101,26 +105,20 @@ pub(in crate::http) fn new_key(mut form: Form, scope: Option<&str>) -> Result<Ne
     }
 }
 
-/// The most keys in one answer.
-const MAX_LISTED: usize = 200;
-
+/// Lists keys of machines and people, or of one user.
 pub(in crate::http) async fn list(
     State(doorward): State<Doorward>,
     _: Admin<KeysRead>,
-    RawQuery(query): RawQuery,
+    mut query: Query,
 ) -> Result<NoStore<ApiKeys>, Error> {
-    let (mut after, mut user, mut limit) = (None, None, 50);
-    for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
-        let malformed =
-            |what| Error::Invalid(vec![(name.to_string().into(), Fault::malformed(what))]);
-        match &*name {
-            "after" => after = Some(value.parse().map_err(|_| malformed("Not an id"))?),
-            "user" => user = Some(value.parse().map_err(|_| malformed("Not an id"))?),
-            "limit" => limit = value.parse().map_err(|_| malformed("Not a number"))?,
-            _ => {}
-        }
-    }
-    let limit = limit.clamp(1, MAX_LISTED);
+    const DEFAULT_LIMIT: usize = 50;
+    const MAX_LIMIT: usize = 200;
+    let after = query.0.optional("after", id);
+    let user = query.0.optional("user", id);
+    let limit = query.limit(DEFAULT_LIMIT, MAX_LIMIT);
+    let (Ok(after), Ok(user), Ok(limit)) = (after, user, limit) else {
+        return Err(query.0.into_error());
+    };
     let (keys, next) = match user {
         Some(user) => (keys::of_user(&doorward, user).await?, None),
         None => {
@@ -133,6 +131,10 @@ pub(in crate::http) async fn list(
     };
     let keys = keys.into_iter().map(ApiKeyInfo::from).collect();
     Ok(NoStore(StatusCode::OK, ApiKeys { keys, next }))
+}
+
+fn id<T: FromStr<Err = NotAnId>>(text: String) -> Result<T, Fault> {
+    text.parse().map_err(|NotAnId| Fault::malformed("Not an id"))
 }
 
 /// Makes a key of a machine.

@@ -4,6 +4,7 @@ use axum::{extract::State, http::StatusCode};
 use serde::{Deserialize, Serialize};
 
 use super::{
+    keys::ApiKeyInfo,
     sessions::SessionInfo,
     target::{Named, find},
     users::UserInfo,
@@ -35,6 +36,8 @@ pub struct PersonExport {
     /// How many recovery codes the user has.
     pub recovery_codes: usize,
     pub trusted_devices: Vec<TrustedDeviceInfo>,
+    /// The keys themselves are not stored.
+    pub keys: Vec<ApiKeyInfo>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -81,6 +84,7 @@ pub(in crate::http) async fn exported(
         factors: factor_list::factors(&stored.factors),
         recovery_codes: stored.factors.recovery_codes,
         trusted_devices: factor_list::trusted_devices(&stored.factors),
+        keys: stored.keys.into_iter().map(ApiKeyInfo::from).collect(),
         user: PersonRecord {
             user: UserInfo::from(user),
             pending_email: pending.map(|email| email.as_str().to_owned()),

@@ -42,6 +42,10 @@ pub(super) fn curl(
             words.push("-H 'Content-Type: application/json'".to_owned());
             words.push(format!("-d {}", quoted(&media["example"].to_string())));
         }
+        Some((kind, media)) if kind == "application/x-ndjson" => {
+            words.push("-H 'Content-Type: application/x-ndjson'".to_owned());
+            words.push(format!("--data-binary {}", quoted(text(&media["example"]))));
+        }
         Some(_) => words.push("-d \"token=$TOKEN\"".to_owned()),
         None => {}
     }
