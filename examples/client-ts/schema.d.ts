@@ -511,6 +511,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/me/activity": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List what happened to the account
+         * @description From the audit trail. Who else has caused something, and from where, is not shown.
+         */
+        get: operations["listActivity"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/me/export": {
         parameters: {
             query?: never;
@@ -681,6 +701,839 @@ export interface paths {
         post?: never;
         /** Trust a browser no longer */
         delete: operations["removeDevice"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/me/keys": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the user's API keys: valid ones, and those that have ended in the last 30 days */
+        get: operations["listMyKeys"];
+        put?: never;
+        /** Make an API key, with which a program passes guards with `keys = true` as the user. Needs a sign-in within the last 10 minutes */
+        post: operations["createMyKey"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/me/keys/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Revoke an API key of the user. It is refused from the next request on */
+        delete: operations["revokeMyKey"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/users": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List users in the order of their addresses. A page may be short although more follow. Scope `users:read` */
+        get: operations["listUsers"];
+        put?: never;
+        /** Add a user. Without a password, they set one with a reset code or a mailed link. Scope `users:write` */
+        post: operations["createUser"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/users/{user}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Show a user with their sessions and second factors. Scope `users:read` */
+        get: operations["showUser"];
+        put?: never;
+        post?: never;
+        /** Delete a user and everything stored about them. Scope `users:delete`, and a sign-in within the last 10 minutes */
+        delete: operations["deleteUser"];
+        options?: never;
+        head?: never;
+        /** Change the name, the address, its mark as verified, or whether the user is disabled. The old address is told of a new one. Scope `users:write`, and a sign-in within the last 10 minutes */
+        patch: operations["changeUser"];
+        trace?: never;
+    };
+    "/api/admin/users/{user}/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Show everything that is stored about a user, without the password hash. Scope `users:read`, and a sign-in within the last 10 minutes */
+        get: operations["exportUser"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/users/{user}/roles/{role}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /** Grant a role to a user. Scope `users:write`, and a sign-in within the last 10 minutes */
+        put: operations["grantRole"];
+        post?: never;
+        /** Revoke a role of a user. Scope `users:write` */
+        delete: operations["revokeRole"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/users/{user}/sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the sessions of a user. Scope `users:read` */
+        get: operations["listUserSessions"];
+        put?: never;
+        post?: never;
+        /** End all sessions of a user. Their tokens are refused from the next request on. Scope `users:write` */
+        delete: operations["endUserSessions"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/users/{user}/sessions/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** End a session of a user. Scope `users:write` */
+        delete: operations["endUserSession"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/users/{user}/password": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Set the password of a user and end all their sessions. Scope `users:write`, and a sign-in within the last 10 minutes */
+        post: operations["setUserPassword"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/users/{user}/require-new-password": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Remove the password of a user and end all their sessions. They set a new one with the link that they are mailed, or with a reset code. Scope `users:write`, and a sign-in within the last 10 minutes */
+        post: operations["requireNewPassword"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/users/{user}/reset-code": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Make a code with which the user can set a password, once within 30 minutes. Scope `users:write`, and a sign-in within the last 10 minutes */
+        post: operations["createResetCode"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/users/{user}/factor-reset": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Make a link with which the user can remove all their second factors, once within 30 minutes. Scope `users:write`, and a sign-in within the last 10 minutes */
+        post: operations["createFactorReset"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/users/{user}/unlock": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Forget the failed logins that lock a user out. Scope `users:write` */
+        post: operations["unlockUser"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/import": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Add users of another system, one JSON object in each line, with the members of an export. Each line of the answer says what came of one. Both are streams, so read the answer while you send. Scope `users:write`, and a sign-in within the last 10 minutes */
+        post: operations["importUsers"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Write all users as of one moment, one JSON object in each line. Only the operator on the machine gets the password hashes. Scope `users:read`, and a sign-in within the last 10 minutes */
+        get: operations["exportUsers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/imported-hashes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List imported password hashes that have not been replaced, because their users have not logged in. Scope `users:read` */
+        get: operations["listImportedHashes"];
+        put?: never;
+        post?: never;
+        /** Delete the imported password hashes of these users, who then have no password. Scope `users:write`, and a sign-in within the last 10 minutes */
+        delete: operations["dropImportedHashes"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/invitations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List all invitations that nobody has used, whoever has made them. Scope `invitations:read` */
+        get: operations["listAllInvitations"];
+        put?: never;
+        /** Invite somebody to register, with roles. Scope `invitations:write` */
+        post: operations["createInvitation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/invitations/{invitation}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Revoke an invitation, whoever has made it. Scope `invitations:write` */
+        delete: operations["revokeAnyInvitation"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/audit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the events of the audit trail
+         * @description Needs the scope `audit:read`.
+         */
+        get: operations["listAudit"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/audit/days": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Count sign-ins, failures and sign-ups by day
+         * @description Needs the scope `audit:read`.
+         */
+        get: operations["listAuditDays"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/audit/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Export the audit trail
+         * @description Needs the scope `audit:read`.
+         */
+        get: operations["exportAudit"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/audit/checkpoint": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Sign the state of the audit trail
+         * @description Needs the scope `audit:read`.
+         */
+        get: operations["showCheckpoint"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/audit/{id}/proof": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Prove that an event is in the audit trail
+         * @description Needs the scope `audit:read`. Anybody who has the public key can check the proof offline.
+         */
+        get: operations["proveEvent"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/audit/verify": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Find what was done to the audit trail in the database
+         * @description Needs the scope `audit:read`.
+         */
+        post: operations["verifyAudit"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/keys": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the API keys of machines and people. Scope `keys:read` */
+        get: operations["listApiKeys"];
+        put?: never;
+        /** Make the API key of a machine. Scope `keys:write`, and a sign-in within the last 10 minutes. A key makes no keys */
+        post: operations["createApiKey"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/keys/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Revoke an API key. It is refused from the next request on. Scope `keys:write` */
+        delete: operations["revokeApiKey"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/users/{user}/refusals": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List failed logins and refusals of a user
+         * @description Needs the scope `users:read`.
+         */
+        get: operations["listUserRefusals"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/refusals": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the latest refusals by guards and policies
+         * @description Needs the scope `guards:read`.
+         */
+        get: operations["listRefusals"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/refusals/{decision}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show a refusal and its reason
+         * @description The reason shows facts about the user. Needs the scope `guards:read`.
+         */
+        get: operations["showRefusal"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/guards": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the guards in force, and how many requests each has decided about
+         * @description Needs the scope `guards:read`.
+         */
+        get: operations["listGuards"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/guards/{guard}/check": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Show how a guard decides about a user and a request
+         * @description Nothing is recorded. The reason shows facts about the user. Needs the scope `guards:read`.
+         */
+        post: operations["checkGuard"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/guards/{guard}/browsers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show what a guard lacks to sign people in with a browser
+         * @description Needs the scope `guards:read`.
+         */
+        get: operations["checkBrowsers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/guards/reload": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Read the guards from the settings file again
+         * @description Only for the operator on the machine, on the socket `doorward.sock` in the data folder. For everybody else there is no such resource.
+         */
+        post: operations["reloadGuards"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/signing-keys": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the signing keys
+         * @description Needs the scope `signing-keys:read`.
+         */
+        get: operations["listSigningKeys"];
+        put?: never;
+        /**
+         * Publish a new signing key
+         * @description It signs after `token.publish_before_signing`. No session ends. If one is published already, it stays. Needs the scope `signing-keys:write`.
+         */
+        post: operations["rotateSigningKeys"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/signing-keys/{kid}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Refuse all tokens of a signing key
+         * @description From the next request on. Another key signs in its place. Needs the scope `signing-keys:write`.
+         */
+        delete: operations["revokeSigningKey"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/mail": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List mail that waits or was given up
+         * @description Needs the scope `mail:read`.
+         */
+        get: operations["listMail"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/mail/retry": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send all mail now that waits or was given up and has not expired
+         * @description Needs the scope `mail:write`.
+         */
+        post: operations["retryMail"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/status": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show what the server knows about itself
+         * @description Needs the scope `status:read`.
+         */
+        get: operations["status"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/status/database": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Check the database
+         * @description Only for the operator on the machine, on the socket `doorward.sock` in the data folder. For everybody else there is no such resource.
+         */
+        get: operations["checkDatabase"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/probes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Announce a request through the public URL
+         * @description Only for the operator on the machine, on the socket `doorward.sock` in the data folder. For everybody else there is no such resource.
+         */
+        post: operations["expectProbe"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/probes/{nonce}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show how an announced request arrived
+         * @description Only for the operator on the machine, on the socket `doorward.sock` in the data folder. For everybody else there is no such resource.
+         */
+        get: operations["showProbe"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/emergency": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Replace all signing keys and the secret of cookies, end all sessions, and make all links, codes and invitations void
+         * @description The cure after a theft of the database, a backup or the keys. Needs the scope `emergency`.
+         */
+        post: operations["emergency"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/backup": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Make a backup
+         * @description Only for the operator on the machine, on the socket `doorward.sock` in the data folder. For everybody else there is no such resource.
+         */
+        get: operations["backup"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/audit/witness/add-checkpoint": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Have a checkpoint of another installation cosigned (C2SP tlog-witness)
+         * @description Only if `audit.witness_for` names the key of the log. It needs no token: the checkpoint is signed.
+         */
+        post: operations["addCheckpoint"];
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -1042,6 +1895,8 @@ export interface components {
             recoveryCodes: number;
             /** @description Browsers in which a password is enough */
             trustedDevices: components["schemas"]["TrustedDevice"][];
+            /** @description The API keys, without the keys themselves */
+            keys: components["schemas"]["ApiKey"][];
         };
         ExportedFactor: {
             /** @enum {string} */
@@ -1313,6 +2168,610 @@ export interface components {
             token: components["schemas"]["Token"];
             /** @description Only with the first factor. They are shown once */
             recoveryCodes?: components["schemas"]["RecoveryCode"][];
+        };
+        ApiKey: {
+            /** Format: uuid */
+            id: string;
+            /** @enum {string} */
+            kind: "machine" | "personal";
+            name: string;
+            /** @description `guard:*`, `guard:` and the name of a guard, or scopes of the admin API */
+            scopes: string[];
+            /** @description The condition in CEL under which it counts */
+            allow?: string;
+            /**
+             * Format: uuid
+             * @description The owner of a personal key
+             */
+            userId?: string;
+            /** Format: date-time */
+            createdAt: string;
+            /** Format: date-time */
+            expiresAt: string;
+            /**
+             * Format: date-time
+             * @description Accurate to 5 minutes
+             */
+            lastUsedAt: string | null;
+            /** Format: date-time */
+            revokedAt?: string;
+        };
+        CreatedApiKey: {
+            /** Format: uuid */
+            id: string;
+            /** @enum {string} */
+            kind: "machine" | "personal";
+            name: string;
+            /** @description `guard:*`, `guard:` and the name of a guard, or scopes of the admin API */
+            scopes: string[];
+            /** @description The condition in CEL under which it counts */
+            allow?: string;
+            /**
+             * Format: uuid
+             * @description The owner of a personal key
+             */
+            userId?: string;
+            /** Format: date-time */
+            createdAt: string;
+            /** Format: date-time */
+            expiresAt: string;
+            /**
+             * Format: date-time
+             * @description Accurate to 5 minutes
+             */
+            lastUsedAt: string | null;
+            /** Format: date-time */
+            revokedAt?: string;
+            /** @description The key itself, which is shown once */
+            key: string;
+        };
+        NewPersonalKey: {
+            name: components["schemas"]["Name"];
+            /** @description What it is for; every guard that takes keys by default */
+            scopes?: string[];
+            /**
+             * @description How long it is valid: 5 minutes to 366 days, that of a machine to 3660 days
+             * @default 90d
+             */
+            lifetime: string;
+            /** @description A condition in CEL over `request`, `guard` and `key` */
+            allow?: string;
+        };
+        NewMachineKey: {
+            name: components["schemas"]["Name"];
+            /** @description What it is for */
+            scopes: string[];
+            /**
+             * @description How long it is valid: 5 minutes to 366 days, that of a machine to 3660 days
+             * @default 90d
+             */
+            lifetime: string;
+            /** @description A condition in CEL over `request`, `guard` and `key` */
+            allow?: string;
+        };
+        ApiKeys: {
+            keys: components["schemas"]["ApiKey"][];
+            /** @description What `after` has to be for more */
+            next: string | null;
+        };
+        SigningKeys: {
+            signingKeys: components["schemas"]["SigningKey"][];
+        };
+        SigningKey: {
+            /** @description The id in the header of tokens */
+            kid: string;
+            /** @enum {string} */
+            algorithm: "ES256" | "EdDSA" | "RS256";
+            /**
+             * @description `next`: published, and signs later. `signing`: signs and verifies. `verifying`: verifies while it is in the key file. `retired`: verifies until its last token has expired. `refreshing`: refreshes its expired tokens until their sessions have ended
+             * @enum {string}
+             */
+            stage: "next" | "signing" | "verifying" | "retired" | "refreshing";
+            /**
+             * Format: date-time
+             * @description When the stage ends by itself
+             */
+            until?: string;
+        };
+        Guards: {
+            guards: components["schemas"]["Guard"][];
+        };
+        Guard: {
+            name: string;
+            /** @description Changes with the declaration */
+            version: string;
+            /** @description The condition */
+            allow: string;
+            /** @description Whether it admits everybody and only reports refusals (`mode = "report"`) */
+            onlyReports: boolean;
+            /** @description Whether it admits API keys (`keys = true`) */
+            takesKeys: boolean;
+            /** @description The origins of its app, where people sign in with a browser */
+            origins: string[];
+            /** @description The headers of its app: names and expressions */
+            headers: {
+                [key: string]: string;
+            };
+            /** @description What is valid but probably wrong */
+            warning: string | null;
+            decisions: components["schemas"]["Decisions"];
+        };
+        /** @description How many requests the guard has decided about since this instance has started */
+        Decisions: {
+            admitted: number;
+            /** @description Admitted although they would be refused, because the guard only reports */
+            reportOnly: number;
+            /** @description Nobody was signed in, or another site has caused the request */
+            unauthenticated: number;
+            refused: number;
+            /** @description The browser was on its way through sign-in, or to sign-out */
+            signingIn: number;
+            /** @description The guard could not decide */
+            unavailable: number;
+        };
+        GuardCheck: {
+            /** @description The id or the e-mail address of a user */
+            user: string;
+            /** @description How the user has signed in. By default as they just would: with the password, and with a second factor if they hold one */
+            factors?: ("pwd" | "otp" | "totp" | "passkey" | "key" | "recovery" | "device")[];
+            /** @description How long ago. By default 0 */
+            verifiedSecondsAgo?: number;
+            request?: {
+                /** @description By default `GET` */
+                method?: string;
+                /** @description By default `localhost` */
+                host?: string;
+                /** @description By default `/` */
+                path?: string;
+                /** @description The address of the client. By default that of this machine */
+                address?: string | unknown | unknown;
+            };
+        };
+        GuardDecision: {
+            admitted: boolean;
+            condition: string;
+            /** @description What is valid in the guard but probably wrong */
+            warning?: string;
+            missing?: components["schemas"]["Missing"];
+            explanation: components["schemas"]["Explanation"];
+            /** @description The headers that the app gets if the user is admitted */
+            headers: components["schemas"]["ExplainedHeader"][];
+        };
+        /** @description With what the user would be admitted, if they can reach it by themselves */
+        Missing: ("verified_email" | "second_factor") | {
+            /** @enum {string} */
+            step_up: "again" | "two_factors" | "phishing_resistant";
+        };
+        Explanation: {
+            /** @description The parts of the condition with their values: a tree, in the order of its text */
+            steps: components["schemas"]["ExplainedStep"][];
+            /** @description The part that decides */
+            cause: components["schemas"]["ExplainedStep"];
+        };
+        ExplainedStep: {
+            depth: number;
+            text: string;
+            /** @description The value, or the error */
+            value: string;
+        };
+        ExplainedHeader: {
+            name: string;
+            /** @description Empty if there is none */
+            value: string;
+            /** @description Why there is none */
+            error?: string;
+        };
+        BrowserCheck: {
+            /** @description The URL that people are sent to */
+            signIn: string;
+            /** @description The origins that they return to */
+            origins: string[];
+            /** @description What is missing, and what to do about it */
+            findings: string[];
+            /** @description What is valid but probably wrong */
+            warnings: string[];
+        };
+        AuditEvents: {
+            /** @description Newest first */
+            events: components["schemas"]["AuditEvent"][];
+            /** @description The value of `after` for the next page */
+            next?: string;
+        };
+        AuditEvent: {
+            /** @description The place in the tree. Missing for up to a minute */
+            number?: number;
+            id: string;
+            /** Format: date-time */
+            at: string;
+            kind: string;
+            /** @enum {string} */
+            outcome: "success" | "failure";
+            actor: components["schemas"]["AuditActor"];
+            /** @description The id of the user whom it concerns */
+            subject?: string;
+            address?: string;
+            userAgent?: string;
+            requestId?: string;
+            /** @description What else is known, depending on the kind */
+            details?: Record<string, never>;
+        };
+        AuditActor: {
+            /** @enum {string} */
+            type: "user" | "key" | "operator" | "unknown" | "service";
+            /** @description Of the user or the API key */
+            id?: string;
+            /** @description The login name of the operator on the machine */
+            name?: string;
+        };
+        AuditDays: {
+            days: {
+                /** Format: date */
+                day: string;
+                signIns: number;
+                failedSignIns: number;
+                signUps: number;
+            }[];
+        };
+        AuditCheckpoint: {
+            /** @description C2SP `tlog-checkpoint` */
+            checkpoint: string;
+            /** @description The public key of the log, as a `vkey` of C2SP `signed-note` */
+            key: string;
+            /** @description The public key with which this installation cosigns checkpoints of others */
+            witnessKey: string;
+        };
+        AuditProof: {
+            /** @description C2SP `tlog-proof` */
+            proof: string;
+            key: string;
+        };
+        AuditVerification: {
+            /** @description Checkpoints that were kept elsewhere, one after the other */
+            checkpoints?: string;
+            /** @description The key that has signed them, if it is not that of the installation */
+            key?: string;
+        };
+        AuditReport: {
+            size: number;
+            stored: number;
+            waiting: number;
+            checkpoints: number;
+            findings: {
+                /** @enum {string} */
+                finding: "changed" | "removed" | "reordered" | "inserted" | "cutOff" | "notContinued" | "hashesChanged" | "treeChanged" | "notSigned";
+            }[];
+            more: number;
+        };
+        Activity: {
+            /** @description Newest first */
+            events: components["schemas"]["ActivityEvent"][];
+            /** @description The value of `after` for the next page */
+            next?: string;
+        };
+        ActivityEvent: {
+            id: string;
+            /** Format: date-time */
+            at: string;
+            kind: string;
+            /** @enum {string} */
+            outcome: "success" | "failure";
+            /** @enum {string} */
+            by: "you" | "unknown" | "administrator" | "service";
+            address?: string;
+            userAgent?: string;
+            /** @description What else is known, depending on the kind */
+            details?: Record<string, never>;
+        };
+        Refusals: {
+            /** @description Newest first, without their reasons */
+            refusals: components["schemas"]["Refusal"][];
+            /** @description The value of `after` for the next page */
+            next?: string;
+        };
+        Refusal: {
+            /** @description The `X-Decision-Id` of the answer */
+            id: string;
+            /** Format: date-time */
+            refusedAt: string;
+            /** @description The name of the guard or policy */
+            guard: string;
+            /** @description The version of a declared guard */
+            version?: string;
+            /** @description Whether the request was admitted because the guard only reports */
+            onlyReported: boolean;
+            /** @description What is wrong with the token or the API key, or `good` */
+            token: string;
+            /**
+             * Format: uuid
+             * @description The id of the user, if the token is valid, or of the owner of the API key
+             */
+            user?: string;
+            /**
+             * Format: uuid
+             * @description The id of the API key, if a known one was sent
+             */
+            key?: string;
+            /** @description The condition that was not satisfied */
+            condition?: string;
+            explanation?: components["schemas"]["Explanation"];
+            missing?: components["schemas"]["Missing"];
+            /** @description The headers that the app got, because the guard only reports */
+            headers?: components["schemas"]["ExplainedHeader"][];
+        };
+        UserRefusals: {
+            /**
+             * Format: uuid
+             * @description The id; null if no user has the address
+             */
+            user: string | null;
+            disabled: boolean;
+            /** @description How many failed logins count against the account */
+            throttle: {
+                fromEverywhere: components["schemas"]["Budget"];
+                /** @description As far as this instance knows */
+                fromNetworks: {
+                    network: string;
+                    /** @description Whether the user has signed in from it */
+                    isKnown: boolean;
+                    used: number;
+                    size: number;
+                    /** Format: date-time */
+                    recoversAt: string | null;
+                }[];
+            };
+            /** @description Failed logins, and refusals by guards and policies, newest first */
+            refused: {
+                /** Format: date-time */
+                refusedAt: string;
+                action: {
+                    login: {
+                        reason: string;
+                        network: string;
+                    };
+                } | {
+                    guard: {
+                        guard: string;
+                        /** @description The id of the refusal */
+                        decision: string;
+                        onlyReported: boolean;
+                    };
+                };
+            }[];
+        };
+        Budget: {
+            used: number;
+            size: number;
+            /**
+             * Format: date-time
+             * @description When no failed login counts any more
+             */
+            recoversAt: string | null;
+        };
+        Mails: {
+            /** @description The oldest first */
+            mails: components["schemas"]["QueuedMail"][];
+            /** @description The value of `after` for the next page */
+            next?: string;
+        };
+        QueuedMail: {
+            /**
+             * Format: uuid
+             * @description It is part of the `Message-ID`
+             */
+            id: string;
+            address: string;
+            /** @description What the mail is about */
+            message: string;
+            /** Format: uuid */
+            user: string | null;
+            /** Format: date-time */
+            createdAt: string;
+            ageSeconds: number;
+            /**
+             * Format: date-time
+             * @description When it is given up
+             */
+            expiresAt: string;
+            attempts: number;
+            /** Format: date-time */
+            nextAttemptAt: string | null;
+            /** Format: date-time */
+            givenUpAt: string | null;
+            /** @description Why the last attempt failed */
+            failure: string | null;
+        };
+        MailRetried: {
+            mailsDue: number;
+        };
+        Status: {
+            version: string;
+            /** Format: date-time */
+            startedAt: string;
+            /** @description The address that the server listens on */
+            listening: string | null;
+            /** Format: date-time */
+            clock: string;
+            /** @description Why requests are refused */
+            notReady: string | null;
+            /** @description The most files that the server may open */
+            openFiles: number | null;
+            /** @description How much the database holds, as of some moments ago */
+            sizes: {
+                users: number;
+                sessions: number;
+                mailWaiting: number;
+                mailGivenUp: number;
+                importedHashes: number;
+            } | null;
+            /** @description Free space of the disk that has the data folder */
+            freeBytes: number | null;
+            /**
+             * Format: date-time
+             * @description When `doorward backup` has made the last backup
+             */
+            lastBackupAt: string | null;
+            /** @description The settings in force, without secrets. Only the operator on the machine sees `clients` */
+            settings: {
+                [key: string]: string;
+            };
+        };
+        DatabaseReport: {
+            version: string;
+            /** @description What is damaged in a SQLite file */
+            damage: string[];
+            /** @description Whether the check for damage took too long */
+            isCheckUnfinished: boolean;
+            /** @description The size of the write-ahead log of SQLite */
+            logBytes: number | null;
+            /** @description The clock of PostgreSQL, in milliseconds since 1970 */
+            clock: number | null;
+            connections: number | null;
+            maxConnections: number | null;
+            standbys: number | null;
+            synchronousStandbys: string | null;
+        };
+        Probe: {
+            /** @description The value of the header `X-Doorward-Probe` */
+            nonce: string;
+        };
+        ProbeResult: {
+            arrival: {
+                /** @description The other end of the connection */
+                peer: string | null;
+                /** @description Whether it is in `trusted_proxies` */
+                isTrusted: boolean;
+                /** @description The address that counts as that of the client */
+                client: string;
+                forwardedFor: string | null;
+                forwardedProto: string | null;
+            } | null;
+        };
+        Emergency: {
+            /** @description Whose passwords are removed, so that they have to set a new one: `all`, `none`, or `role:` and a role */
+            newPasswords: string;
+        };
+        EmergencyReport: {
+            /** @description The ids of the signing keys that were revoked */
+            keysRevoked: string[];
+            /** @description The ids of the signing keys that stay, because they are in `token.key_file` */
+            keysInFile: string[];
+            sessionsEnded: number;
+            codesRevoked: number;
+            mailsDeleted: number;
+            invitationsRevoked: number;
+            apiKeysRevoked: number;
+            passwordsRemoved: number;
+        };
+        ListedUser: {
+            /** Format: uuid */
+            id: string;
+            name: string;
+            email: string;
+            emailVerified: boolean;
+            roles: string[];
+            hasPassword: boolean;
+            disabled: boolean;
+            /** Format: date-time */
+            createdAt: string;
+            /** Format: date-time */
+            updatedAt: string;
+            /** Format: date-time */
+            lastLoginAt: string | null;
+        };
+        UserSession: {
+            /** Format: uuid */
+            id: string;
+            /** Format: date-time */
+            createdAt: string;
+            /** Format: date-time */
+            lastSeenAt: string;
+            /** Format: date-time */
+            expiresAt: string;
+            address: string;
+            userAgent: string;
+        };
+        ShownUser: {
+            /** Format: uuid */
+            id: string;
+            name: string;
+            email: string;
+            emailVerified: boolean;
+            roles: string[];
+            hasPassword: boolean;
+            disabled: boolean;
+            /** Format: date-time */
+            createdAt: string;
+            /** Format: date-time */
+            updatedAt: string;
+            /** Format: date-time */
+            lastLoginAt: string | null;
+            sessions: components["schemas"]["UserSession"][];
+            factors: components["schemas"]["ExportedFactor"][];
+            recoveryCodes: number;
+            trustedDevices: components["schemas"]["TrustedDevice"][];
+        };
+        UserPage: {
+            users: components["schemas"]["ListedUser"][];
+            /** @description The address after which the next page starts, if there may be one */
+            next: string | null;
+        };
+        NewUser: {
+            name: components["schemas"]["Name"];
+            email: components["schemas"]["Email"];
+            password?: components["schemas"]["NewPassword"];
+        };
+        UserChange: {
+            name?: components["schemas"]["Name"];
+            email?: components["schemas"]["Email"];
+            emailVerified?: boolean;
+            disabled?: boolean;
+        };
+        AnyInvitation: {
+            /** Format: uuid */
+            id: string;
+            email: string;
+            roles: string[];
+            /** Format: uuid */
+            invitedBy: string | null;
+            mailed: boolean;
+            /** Format: date-time */
+            createdAt: string;
+            /** Format: date-time */
+            expiresAt: string;
+        };
+        NewInvitation: {
+            email: components["schemas"]["Email"];
+            /** @description The roles that the new user gets */
+            roles?: string[];
+            /** @description How many seconds it is valid; 7 days by default */
+            lifetime?: number;
+            /** @description Whether it is mailed, if the service sends mail. Otherwise the answer has what its holder registers with */
+            mail?: boolean;
+        };
+        AnyMadeInvitation: {
+            /** Format: uuid */
+            id: string;
+            email: string;
+            roles: string[];
+            /** Format: uuid */
+            invitedBy: string | null;
+            mailed: boolean;
+            /** Format: date-time */
+            createdAt: string;
+            /** Format: date-time */
+            expiresAt: string;
+            link?: string;
+            secret?: string;
+            code?: string;
+        };
+        ImportedHash: {
+            /** Format: uuid */
+            user: string;
+            email: string;
+            /** @description The scheme and cost of the hash. Only the operator on the machine gets it */
+            prefix?: string;
+            /** Format: date-time */
+            importedAt: string;
         };
     };
     responses: {
@@ -1855,6 +3314,84 @@ export interface components {
                     /** @constant */
                     message: "The requested resource could not be found.";
                 };
+            };
+        };
+        /** @description The order cannot be carried out. The message says why */
+        NotDone: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-Content-Type-Options": components["headers"]["NoSniff"];
+                "Cache-Control": components["headers"]["NoStore"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Message"];
+            };
+        };
+        /** @description No valid token, the user lacks the scope, or the action needs a sign-in within the last 10 minutes, with two factors if the user holds a second. `/api/me/step-up` makes one */
+        AdminRefused: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-Content-Type-Options": components["headers"]["NoSniff"];
+                "Cache-Control": components["headers"]["NoStore"];
+                "WWW-Authenticate": components["headers"]["BearerChallenge"];
+                Vary: components["headers"]["VaryAuthorization"];
+                "X-Decision-Id": components["headers"]["DecisionId"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": {
+                    /** @enum {string} */
+                    message: "The provided credentials are either invalid or has insufficient privilege to perform the requested action." | "The provided credentials are either invalid or has insufficient privilege to perform the requested action. You would be admitted after signing in again." | "The provided credentials are either invalid or has insufficient privilege to perform the requested action. You would be admitted with a passkey." | "The provided credentials are either invalid or has insufficient privilege to perform the requested action. You would be admitted with a second factor (none that suffices is set up)." | "The provided credentials are either invalid or has insufficient privilege to perform the requested action. You would be admitted with two factors." | "This action needs a sign-in within the last 10 minutes. Please sign in again.";
+                };
+            };
+        };
+        /** @description The user or the role may do more than the caller, or another site has caused the request */
+        NotAllowed: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-Content-Type-Options": components["headers"]["NoSniff"];
+                "Cache-Control": components["headers"]["NoStore"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Message"];
+            };
+        };
+        /** @description The user has another version than the one in `If-Match` */
+        UserChanged: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-Content-Type-Options": components["headers"]["NoSniff"];
+                "Cache-Control": components["headers"]["NoStore"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Message"];
+            };
+        };
+        /** @description The `Idempotency-Key` was used for another request */
+        OtherOrder: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-Content-Type-Options": components["headers"]["NoSniff"];
+                "Cache-Control": components["headers"]["NoStore"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Message"];
+            };
+        };
+        /** @description The order cannot be carried out: the address is taken, or the user has too many roles */
+        OrderConflict: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-Content-Type-Options": components["headers"]["NoSniff"];
+                "Cache-Control": components["headers"]["NoStore"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Taken"] | components["schemas"]["Message"];
             };
         };
     };
@@ -3481,6 +5018,59 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
+    listActivity: {
+        parameters: {
+            query?: {
+                /** @description The `next` of the previous page */
+                after?: string;
+                /** @description How many at most. By default 50 */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The newest events */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "events": [
+                     *         {
+                     *           "id": "019a3c5e-7b1f-7e55-a0c7-3d6a1b2c4d5e",
+                     *           "at": "2026-03-02T08:15:30.123Z",
+                     *           "kind": "signed_in",
+                     *           "outcome": "success",
+                     *           "by": "you",
+                     *           "address": "127.0.0.1",
+                     *           "userAgent": "curl/8.5.0",
+                     *           "details": {
+                     *             "session": "0b8e5c2a-9f1d-4c37-8a64-2f5d1e7b3c90",
+                     *             "methods": [
+                     *               "pwd"
+                     *             ]
+                     *           }
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Activity"];
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["Unauthorized"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
     exportMe: {
         parameters: {
             query?: never;
@@ -3530,7 +5120,8 @@ export interface operations {
                      *       "knownNetworks": [],
                      *       "factors": [],
                      *       "recoveryCodes": 0,
-                     *       "trustedDevices": []
+                     *       "trustedDevices": [],
+                     *       "keys": []
                      *     }
                      */
                     "application/json": components["schemas"]["Export"];
@@ -4068,6 +5659,2507 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["OtherSite"];
             404: components["responses"]["NotFound"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listMyKeys: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The keys, the newest first */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "id": "6f1c6c1e-3a4b-4c5d-8e9f-0a1b2c3d4e5f",
+                     *         "kind": "personal",
+                     *         "name": "Backup of the calendar",
+                     *         "scopes": [
+                     *           "guard:*"
+                     *         ],
+                     *         "userId": "5089354e-80af-4353-8ef8-5cc431a60c77",
+                     *         "createdAt": "2026-03-02T08:15:30.123Z",
+                     *         "expiresAt": "2026-05-31T08:15:30.123Z",
+                     *         "lastUsedAt": null
+                     *       }
+                     *     ]
+                     */
+                    "application/json": components["schemas"]["ApiKey"][];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    createMyKey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "Backup of the calendar"
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewPersonalKey"];
+            };
+        };
+        responses: {
+            /** @description The key, which is shown once */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "6f1c6c1e-3a4b-4c5d-8e9f-0a1b2c3d4e5f",
+                     *       "kind": "personal",
+                     *       "name": "Backup of the calendar",
+                     *       "scopes": [
+                     *         "guard:*"
+                     *       ],
+                     *       "userId": "5089354e-80af-4353-8ef8-5cc431a60c77",
+                     *       "createdAt": "2026-03-02T08:15:30.123Z",
+                     *       "expiresAt": "2026-05-31T08:15:30.123Z",
+                     *       "lastUsedAt": null,
+                     *       "key": "dw_pat_0Vh3nTq8YxLrW2mKcBz7JdPfAsGe5U4AJMts"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["CreatedApiKey"];
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["NotRecent"];
+            403: components["responses"]["OtherSite"];
+            408: components["responses"]["TooSlow"];
+            /** @description The user has 50 valid keys */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        message: "You have the most keys that one can have. Please revoke one first.";
+                    };
+                };
+            };
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["NotJson"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    revokeMyKey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of the key
+                 * @example 6f1c6c1e-3a4b-4c5d-8e9f-0a1b2c3d4e5f
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The key is revoked */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["OtherSite"];
+            404: components["responses"]["NotFound"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listUsers: {
+        parameters: {
+            query?: {
+                /** @description A part of the name or the address. Of one or two characters: the start of the address */
+                text?: string;
+                /** @description Only users with this role */
+                role?: string;
+                /** @description Only disabled users */
+                disabled?: boolean;
+                /** @description The address after which the page starts: `next` of the page before */
+                after?: string;
+                /** @description How many, 50 by default */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The users */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "users": [
+                     *         {
+                     *           "id": "0190a0a0-0000-4000-8000-00000000000a",
+                     *           "name": "Grace Hopper",
+                     *           "email": "grace@example.com",
+                     *           "emailVerified": false,
+                     *           "roles": [],
+                     *           "hasPassword": false,
+                     *           "disabled": false,
+                     *           "createdAt": "2026-03-02T08:15:30.123Z",
+                     *           "updatedAt": "2026-03-02T08:15:30.123Z",
+                     *           "lastLoginAt": null
+                     *         }
+                     *       ],
+                     *       "next": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["UserPage"];
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["Unauthorized"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    createUser: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description 1 to 255 characters that the client chooses. A repeated request with the same key gets the same answer and creates nothing */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "Grace Hopper",
+                 *       "email": "grace@example.com"
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewUser"];
+            };
+        };
+        responses: {
+            /** @description The user */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    /** @description The version of the user, for `If-Match` */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "0190a0a0-0000-4000-8000-00000000000a",
+                     *       "name": "Grace Hopper",
+                     *       "email": "grace@example.com",
+                     *       "emailVerified": false,
+                     *       "roles": [],
+                     *       "hasPassword": false,
+                     *       "disabled": false,
+                     *       "createdAt": "2026-03-02T08:15:30.123Z",
+                     *       "updatedAt": "2026-03-02T08:15:30.123Z",
+                     *       "lastLoginAt": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ListedUser"];
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["NotAllowed"];
+            408: components["responses"]["TooSlow"];
+            409: components["responses"]["Taken"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["NotJson"];
+            422: components["responses"]["OtherOrder"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    showUser: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id or the e-mail address of a user
+                 * @example grace@example.com
+                 */
+                user: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The user */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    /** @description The version of the user, for `If-Match` */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "0190a0a0-0000-4000-8000-00000000000a",
+                     *       "name": "Grace Hopper",
+                     *       "email": "grace@example.com",
+                     *       "emailVerified": false,
+                     *       "roles": [],
+                     *       "hasPassword": false,
+                     *       "disabled": false,
+                     *       "createdAt": "2026-03-02T08:15:30.123Z",
+                     *       "updatedAt": "2026-03-02T08:15:30.123Z",
+                     *       "lastLoginAt": null,
+                     *       "sessions": [],
+                     *       "factors": [],
+                     *       "recoveryCodes": 0,
+                     *       "trustedDevices": []
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ShownUser"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            404: components["responses"]["NotFound"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    deleteUser: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The `ETag` of the user. The request fails with 412 if somebody has changed the user since */
+                "If-Match"?: string;
+            };
+            path: {
+                /**
+                 * @description The id or the e-mail address of a user
+                 * @example grace@example.com
+                 */
+                user: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The user is deleted */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["AdminRefused"];
+            403: components["responses"]["NotAllowed"];
+            404: components["responses"]["NotFound"];
+            412: components["responses"]["UserChanged"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    changeUser: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The `ETag` of the user. The request fails with 412 if somebody has changed the user since */
+                "If-Match"?: string;
+            };
+            path: {
+                /**
+                 * @description The id or the e-mail address of a user
+                 * @example grace@example.com
+                 */
+                user: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "Rear Admiral Hopper"
+                 *     }
+                 */
+                "application/json": components["schemas"]["UserChange"];
+            };
+        };
+        responses: {
+            /** @description The user */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    /** @description The version of the user, for `If-Match` */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "0190a0a0-0000-4000-8000-00000000000a",
+                     *       "name": "Rear Admiral Hopper",
+                     *       "email": "grace@example.com",
+                     *       "emailVerified": false,
+                     *       "roles": [],
+                     *       "hasPassword": false,
+                     *       "disabled": false,
+                     *       "createdAt": "2026-03-02T08:15:30.123Z",
+                     *       "updatedAt": "2026-03-02T08:15:30.123Z",
+                     *       "lastLoginAt": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ListedUser"];
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["AdminRefused"];
+            403: components["responses"]["NotAllowed"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["TooSlow"];
+            409: components["responses"]["Taken"];
+            412: components["responses"]["UserChanged"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["NotJson"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    exportUser: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id or the e-mail address of a user
+                 * @example grace@example.com
+                 */
+                user: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What is stored */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "user": {
+                     *         "id": "0190a0a0-0000-4000-8000-00000000000a",
+                     *         "name": "Grace Hopper",
+                     *         "email": "grace@example.com",
+                     *         "emailVerified": false,
+                     *         "roles": [],
+                     *         "hasPassword": false,
+                     *         "disabled": false,
+                     *         "createdAt": "2026-03-02T08:15:30.123Z",
+                     *         "updatedAt": "2026-03-02T08:15:30.123Z",
+                     *         "lastLoginAt": null
+                     *       },
+                     *       "sessions": [],
+                     *       "knownNetworks": [],
+                     *       "factors": [],
+                     *       "recoveryCodes": 0,
+                     *       "trustedDevices": [],
+                     *       "keys": []
+                     *     }
+                     */
+                    "application/json": Record<string, never>;
+                };
+            };
+            401: components["responses"]["AdminRefused"];
+            404: components["responses"]["NotFound"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    grantRole: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id or the e-mail address of a user
+                 * @example grace@example.com
+                 */
+                user: string;
+                /**
+                 * @description 1 to 64 letters, digits and `_ - : . /`
+                 * @example staff
+                 */
+                role: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Whether the user did not have it */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "changed": true
+                     *     }
+                     */
+                    "application/json": {
+                        changed: boolean;
+                    };
+                };
+            };
+            /** @description The text is not a role */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Message"];
+                };
+            };
+            401: components["responses"]["AdminRefused"];
+            403: components["responses"]["NotAllowed"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["OrderConflict"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    revokeRole: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id or the e-mail address of a user
+                 * @example grace@example.com
+                 */
+                user: string;
+                /**
+                 * @description 1 to 64 letters, digits and `_ - : . /`
+                 * @example staff
+                 */
+                role: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Whether the user had it */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "changed": true
+                     *     }
+                     */
+                    "application/json": {
+                        changed: boolean;
+                    };
+                };
+            };
+            /** @description The text is not a role */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Message"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["NotAllowed"];
+            404: components["responses"]["NotFound"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listUserSessions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id or the e-mail address of a user
+                 * @example grace@example.com
+                 */
+                user: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The sessions, the oldest first */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "sessions": []
+                     *     }
+                     */
+                    "application/json": {
+                        sessions: components["schemas"]["UserSession"][];
+                    };
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            404: components["responses"]["NotFound"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    endUserSessions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id or the e-mail address of a user
+                 * @example grace@example.com
+                 */
+                user: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description How many there were */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "sessionsEnded": 0
+                     *     }
+                     */
+                    "application/json": {
+                        sessionsEnded: number;
+                    };
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["NotAllowed"];
+            404: components["responses"]["NotFound"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    endUserSession: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id or the e-mail address of a user
+                 * @example grace@example.com
+                 */
+                user: string;
+                /**
+                 * @description The id of the session
+                 * @example 5089354e-80af-4353-8ef8-5cc431a60c77
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The session is ended */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["NotAllowed"];
+            404: components["responses"]["NotFound"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    setUserPassword: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id or the e-mail address of a user
+                 * @example grace@example.com
+                 */
+                user: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "password": "correct horse battery staple"
+                 *     }
+                 */
+                "application/json": {
+                    password: components["schemas"]["NewPassword"];
+                };
+            };
+        };
+        responses: {
+            /** @description The password is set */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["AdminRefused"];
+            403: components["responses"]["NotAllowed"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["TooSlow"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["NotJson"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    requireNewPassword: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id or the e-mail address of a user
+                 * @example grace@example.com
+                 */
+                user: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Whether the user is mailed a link */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "mailed": true
+                     *     }
+                     */
+                    "application/json": {
+                        mailed: boolean;
+                    };
+                };
+            };
+            401: components["responses"]["AdminRefused"];
+            403: components["responses"]["NotAllowed"];
+            404: components["responses"]["NotFound"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    createResetCode: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id or the e-mail address of a user
+                 * @example grace@example.com
+                 */
+                user: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The code, which is shown once */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "code": "9f86d081884c7d659a2feaa0c55ad015"
+                     *     }
+                     */
+                    "application/json": {
+                        code: string;
+                    };
+                };
+            };
+            401: components["responses"]["AdminRefused"];
+            403: components["responses"]["NotAllowed"];
+            404: components["responses"]["NotFound"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    createFactorReset: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id or the e-mail address of a user
+                 * @example grace@example.com
+                 */
+                user: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The link, which is shown once */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "link": "http://127.0.0.1:3000/factors/reset?code=q2Vt0mB3nq7kq4Wc1y8h5aEo6uJx9LrSdGfPzTiNwKM",
+                     *       "secret": "q2Vt0mB3nq7kq4Wc1y8h5aEo6uJx9LrSdGfPzTiNwKM"
+                     *     }
+                     */
+                    "application/json": {
+                        /** @description None without pages */
+                        link: string | null;
+                        secret: string;
+                    };
+                };
+            };
+            401: components["responses"]["AdminRefused"];
+            403: components["responses"]["NotAllowed"];
+            404: components["responses"]["NotFound"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    unlockUser: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id or the e-mail address of a user
+                 * @example grace@example.com
+                 */
+                user: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description They are forgotten */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["NotAllowed"];
+            404: components["responses"]["NotFound"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    importUsers: {
+        parameters: {
+            query?: {
+                /** @description Only find out what would happen */
+                check?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /** @example {"id":"0190a0a0-0000-4000-8000-00000000000a","name":"Grace Hopper","email":"grace@example.com","verified":true} */
+                "application/x-ndjson": string;
+            };
+        };
+        responses: {
+            /** @description A line for each user: `added`, `exists`, `differs` with `fields`, `emailTaken`, `idTaken` with `email`, `invalid` with `problem`. A line `failed` ends the import */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /** @example {"line":1,"outcome":"added"} */
+                    "application/x-ndjson": string;
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["AdminRefused"];
+            403: components["responses"]["NotAllowed"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    exportUsers: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The users, in the order of their addresses */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /** @example {"id":"0190a0a0-0000-4000-8000-00000000000a","name":"Grace Hopper","email":"grace@example.com","verified":false,"roles":[],"disabled":false,"createdAt":"2026-03-02T08:15:30.123Z","updatedAt":"2026-03-02T08:15:30.123Z","lastLoginAt":null} */
+                    "application/x-ndjson": string;
+                };
+            };
+            401: components["responses"]["AdminRefused"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listImportedHashes: {
+        parameters: {
+            query?: {
+                /** @description The id of the user after whom the page starts: `next` of the page before */
+                after?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The hashes, in the order of the ids of their users */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "hashes": [],
+                     *       "next": null
+                     *     }
+                     */
+                    "application/json": {
+                        hashes: components["schemas"]["ImportedHash"][];
+                        /** Format: uuid */
+                        next: string | null;
+                    };
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["Unauthorized"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    dropImportedHashes: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "users": [
+                 *         "0190a0a0-0000-4000-8000-00000000000a"
+                 *       ]
+                 *     }
+                 */
+                "application/json": {
+                    users?: string[];
+                };
+            };
+        };
+        responses: {
+            /** @description How many were deleted */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "dropped": 0
+                     *     }
+                     */
+                    "application/json": {
+                        dropped: number;
+                    };
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["AdminRefused"];
+            403: components["responses"]["NotAllowed"];
+            408: components["responses"]["TooSlow"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["NotJson"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listAllInvitations: {
+        parameters: {
+            query?: {
+                /** @description The address after which the page starts: `next` of the page before */
+                after?: string;
+                /** @description How many, 50 by default */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The invitations, in the order of their addresses */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "invitations": [
+                     *         {
+                     *           "id": "c41d7e86-3b5a-4f29-9d08-6a1e2b7f4c53",
+                     *           "email": "linus@example.com",
+                     *           "roles": [
+                     *             "staff"
+                     *           ],
+                     *           "invitedBy": null,
+                     *           "mailed": true,
+                     *           "createdAt": "2026-03-02T08:15:30.123Z",
+                     *           "expiresAt": "2026-03-09T08:15:30.123Z"
+                     *         }
+                     *       ],
+                     *       "next": null
+                     *     }
+                     */
+                    "application/json": {
+                        invitations: components["schemas"]["AnyInvitation"][];
+                        next: string | null;
+                    };
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["Unauthorized"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    createInvitation: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description 1 to 255 characters that the client chooses. A repeated request with the same key gets the same answer and creates nothing */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "email": "linus@example.com",
+                 *       "roles": [
+                 *         "staff"
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewInvitation"];
+            };
+        };
+        responses: {
+            /** @description The invitation. Unless it is mailed, with what the invited person registers with */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "c41d7e86-3b5a-4f29-9d08-6a1e2b7f4c53",
+                     *       "email": "linus@example.com",
+                     *       "roles": [
+                     *         "staff"
+                     *       ],
+                     *       "invitedBy": null,
+                     *       "mailed": true,
+                     *       "createdAt": "2026-03-02T08:15:30.123Z",
+                     *       "expiresAt": "2026-03-09T08:15:30.123Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["AnyMadeInvitation"];
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["Unauthorized"];
+            /** @description Registration is closed, a role may do more than the caller, or another site has caused the request */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Message"];
+                };
+            };
+            408: components["responses"]["TooSlow"];
+            409: components["responses"]["OrderConflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["NotJson"];
+            422: components["responses"]["OtherOrder"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    revokeAnyInvitation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of an invitation, or the address that it is to
+                 * @example linus@example.com
+                 */
+                invitation: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The invitation is revoked */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["NotAllowed"];
+            404: components["responses"]["NotFound"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listAudit: {
+        parameters: {
+            query?: {
+                /** @description From this time on: a day in UTC, or RFC 3339 */
+                from?: string;
+                /** @description Before this time */
+                to?: string;
+                /** @description About or by this user: the id or the e-mail address */
+                user?: string;
+                /** @description Of this kind, such as `signed_in` */
+                kind?: string;
+                /** @description The `next` of the previous page */
+                after?: string;
+                /** @description How many at most. By default 50 */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The newest events */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "events": [
+                     *         {
+                     *           "id": "019a3c5e-7b1f-7e55-a0c7-3d6a1b2c4d5e",
+                     *           "at": "2026-03-02T08:15:30.123Z",
+                     *           "kind": "role_granted",
+                     *           "outcome": "success",
+                     *           "actor": {
+                     *             "type": "operator",
+                     *             "name": "root"
+                     *           },
+                     *           "subject": "0b8e5c2a-9f1d-4c37-8a64-2f5d1e7b3c90",
+                     *           "details": {
+                     *             "role": "admin"
+                     *           }
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["AuditEvents"];
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["Unauthorized"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listAuditDays: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The last 30 days, the oldest first. Events count within a minute */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "days": [
+                     *         {
+                     *           "day": "2026-03-02",
+                     *           "signIns": 12,
+                     *           "failedSignIns": 3,
+                     *           "signUps": 1
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["AuditDays"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    exportAudit: {
+        parameters: {
+            query?: {
+                /** @description From this time on: a day in UTC, or RFC 3339 */
+                from?: string;
+                /** @description Before this time */
+                to?: string;
+                /** @description About or by this user: the id or the e-mail address */
+                user?: string;
+                /** @description Of this kind, such as `signed_in` */
+                kind?: string;
+                /** @description `jsonl`, or `ocsf` for the Open Cybersecurity Schema Framework */
+                format?: "jsonl" | "ocsf";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One event a line, the oldest first */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /** @example {"number":0,"id":"019a3c5e-7b1f-7e55-a0c7-3d6a1b2c4d5e","at":"2026-03-02T08:15:30.123Z","kind":"role_granted","outcome":"success","actor":{"type":"operator","name":"root"},"subject":"0b8e5c2a-9f1d-4c37-8a64-2f5d1e7b3c90","details":{"role":"admin"}} */
+                    "application/x-ndjson": string;
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["Unauthorized"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    showCheckpoint: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The checkpoint and the public keys */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "checkpoint": "doorward/0a1b2c3d4e5f6071\n4\nCsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=\n\n— doorward/0a1b2c3d4e5f6071 Az3grlgtzPICa5OS8npVmf1Myq/5IZniMp+ZJurmRDeOoRDe4URYN7u5/Zhcyv2q1gGzGku9nTo+zyWE+xeMcTOAYQ8=\n",
+                     *       "key": "doorward/0a1b2c3d4e5f6071+e5a0b2c4+AU0vZ3X2bm1k0i3mZ0kq7b8d5nq0c1o2p3q4r5s6t7u8",
+                     *       "witnessKey": "doorward-witness/1122334455667788+a1b2c3d4+BE0vZ3X2bm1k0i3mZ0kq7b8d5nq0c1o2p3q4r5s6t7u8"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["AuditCheckpoint"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    proveEvent: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of the event
+                 * @example 019a3c5e-7b1f-7e55-a0c7-3d6a1b2c4d5e
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The proof */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "proof": "c2sp.org/tlog-proof@v1\nextra …\nindex 0\n\ndoorward/0a1b2c3d4e5f6071\n4\nCsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=\n\n— doorward/0a1b2c3d4e5f6071 Az3grlgtzPICa5OS8npVmf1Myq/5IZniMp+ZJurmRDeOoRDe4URYN7u5/Zhcyv2q1gGzGku9nTo+zyWE+xeMcTOAYQ8=\n",
+                     *       "key": "doorward/0a1b2c3d4e5f6071+e5a0b2c4+AU0vZ3X2bm1k0i3mZ0kq7b8d5nq0c1o2p3q4r5s6t7u8"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["AuditProof"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            404: components["responses"]["NotFound"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    verifyAudit: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "checkpoints": ""
+                 *     }
+                 */
+                "application/json": components["schemas"]["AuditVerification"];
+            };
+        };
+        responses: {
+            /** @description What was found */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "size": 4,
+                     *       "stored": 4,
+                     *       "waiting": 0,
+                     *       "checkpoints": 0,
+                     *       "findings": [],
+                     *       "more": 0
+                     *     }
+                     */
+                    "application/json": components["schemas"]["AuditReport"];
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["OtherSite"];
+            408: components["responses"]["TooSlow"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["NotJson"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listApiKeys: {
+        parameters: {
+            query?: {
+                /** @description The id of the last key that the client has */
+                after?: string;
+                /** @description How many, 50 by default */
+                limit?: number;
+                /** @description Only those of this user */
+                user?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The keys, the newest first */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "keys": [
+                     *         {
+                     *           "id": "6f1c6c1e-3a4b-4c5d-8e9f-0a1b2c3d4e5f",
+                     *           "kind": "machine",
+                     *           "name": "ci",
+                     *           "scopes": [
+                     *             "guard:wiki",
+                     *             "users:read"
+                     *           ],
+                     *           "createdAt": "2026-03-02T08:15:30.123Z",
+                     *           "expiresAt": "2026-05-31T08:15:30.123Z",
+                     *           "lastUsedAt": null
+                     *         }
+                     *       ],
+                     *       "next": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ApiKeys"];
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["Unauthorized"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    createApiKey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "ci",
+                 *       "scopes": [
+                 *         "guard:wiki",
+                 *         "users:read"
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewMachineKey"];
+            };
+        };
+        responses: {
+            /** @description The key, which is shown once */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "6f1c6c1e-3a4b-4c5d-8e9f-0a1b2c3d4e5f",
+                     *       "kind": "machine",
+                     *       "name": "ci",
+                     *       "scopes": [
+                     *         "guard:wiki",
+                     *         "users:read"
+                     *       ],
+                     *       "createdAt": "2026-03-02T08:15:30.123Z",
+                     *       "expiresAt": "2026-05-31T08:15:30.123Z",
+                     *       "lastUsedAt": null,
+                     *       "key": "dw_key_0Vh3nTq8YxLrW2mKcBz7JdPfAsGe5U4KMldw"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["CreatedApiKey"];
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["NotRecent"];
+            403: components["responses"]["OtherSite"];
+            408: components["responses"]["TooSlow"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["NotJson"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    revokeApiKey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of the key
+                 * @example 6f1c6c1e-3a4b-4c5d-8e9f-0a1b2c3d4e5f
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The key is revoked */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["OtherSite"];
+            404: components["responses"]["NotFound"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listUserRefusals: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id or the e-mail address of the user
+                 * @example ada@example.com
+                 */
+                user: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What this instance keeps in memory */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "user": "0b8e5c2a-9f1d-4c37-8a64-2f5d1e7b3c90",
+                     *       "disabled": false,
+                     *       "throttle": {
+                     *         "fromEverywhere": {
+                     *           "used": 0,
+                     *           "size": 100,
+                     *           "recoversAt": null
+                     *         },
+                     *         "fromNetworks": []
+                     *       },
+                     *       "refused": [
+                     *         {
+                     *           "refusedAt": "2026-03-02T08:15:30.123Z",
+                     *           "action": {
+                     *             "guard": {
+                     *               "guard": "Designated",
+                     *               "decision": "7f3c9a51e0b24d687f3c9a51e0b24d68",
+                     *               "onlyReported": false
+                     *             }
+                     *           }
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["UserRefusals"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            404: components["responses"]["NotFound"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listRefusals: {
+        parameters: {
+            query?: {
+                /** @description Only those of the guard or policy with this name */
+                guard?: string;
+                /** @description Only those that were admitted because the guard only reports, or only the others */
+                onlyReported?: boolean;
+                /** @description The `next` of the previous page */
+                after?: string;
+                /** @description How many at most. By default 50 */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Those that this instance keeps in memory: the latest 1,000 of users, and the latest 1,000 of requests without a valid token */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "refusals": [
+                     *         {
+                     *           "id": "7f3c9a51e0b24d687f3c9a51e0b24d68",
+                     *           "refusedAt": "2026-03-02T08:15:30.123Z",
+                     *           "guard": "Designated",
+                     *           "onlyReported": false,
+                     *           "token": "good",
+                     *           "user": "0b8e5c2a-9f1d-4c37-8a64-2f5d1e7b3c90"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Refusals"];
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["Unauthorized"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    showRefusal: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The `X-Decision-Id` of the answer
+                 * @example 7f3c9a51e0b24d687f3c9a51e0b24d68
+                 */
+                decision: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The refusal */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "7f3c9a51e0b24d687f3c9a51e0b24d68",
+                     *       "refusedAt": "2026-03-02T08:15:30.123Z",
+                     *       "guard": "Designated",
+                     *       "onlyReported": false,
+                     *       "token": "good",
+                     *       "user": "0b8e5c2a-9f1d-4c37-8a64-2f5d1e7b3c90"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            404: components["responses"]["NotFound"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listGuards: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The guards */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "guards": [
+                     *         {
+                     *           "name": "staff",
+                     *           "version": "fb933f79",
+                     *           "allow": "true",
+                     *           "onlyReports": false,
+                     *           "takesKeys": false,
+                     *           "origins": [],
+                     *           "headers": {},
+                     *           "warning": null,
+                     *           "decisions": {
+                     *             "admitted": 1204,
+                     *             "reportOnly": 0,
+                     *             "unauthenticated": 31,
+                     *             "refused": 2,
+                     *             "signingIn": 0,
+                     *             "unavailable": 0
+                     *           }
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Guards"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    checkGuard: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The name of the guard
+                 * @example staff
+                 */
+                guard: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "user": "ada@example.com",
+                 *       "request": {
+                 *         "method": "GET",
+                 *         "path": "/reports"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["GuardCheck"];
+            };
+        };
+        responses: {
+            /** @description The decision and its reason */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "admitted": true,
+                     *       "condition": "true",
+                     *       "explanation": {
+                     *         "steps": [],
+                     *         "cause": {
+                     *           "depth": 0,
+                     *           "text": "true",
+                     *           "value": "true"
+                     *         }
+                     *       },
+                     *       "headers": []
+                     *     }
+                     */
+                    "application/json": components["schemas"]["GuardDecision"];
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["OtherSite"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["TooSlow"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["NotJson"];
+            422: components["responses"]["NotDone"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    checkBrowsers: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The name of the guard
+                 * @example staff
+                 */
+                guard: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What is missing, and what is probably wrong */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "signIn": "http://127.0.0.1:3000/sign-in",
+                     *       "origins": [],
+                     *       "findings": [
+                     *         "nobody is sent to sign in: set origins = [\"https://app.example.com\"], the URL of the app in the browser and proxy = \"nginx\", \"caddy\", \"traefik\", \"haproxy\" or \"envoy\""
+                     *       ],
+                     *       "warnings": [
+                     *         "anybody who signs up passes, because registration is open: set registration = \"invited\" or a condition, or ask for a role in allow"
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["BrowserCheck"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            404: components["responses"]["NotFound"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    reloadGuards: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The guards in force */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "guards": [
+                     *         {
+                     *           "name": "staff",
+                     *           "version": "fb933f79",
+                     *           "allow": "true",
+                     *           "onlyReports": false,
+                     *           "takesKeys": false,
+                     *           "origins": [],
+                     *           "headers": {},
+                     *           "warning": null,
+                     *           "decisions": {
+                     *             "admitted": 1204,
+                     *             "reportOnly": 0,
+                     *             "unauthenticated": 31,
+                     *             "refused": 2,
+                     *             "signingIn": 0,
+                     *             "unavailable": 0
+                     *           }
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Guards"];
+                };
+            };
+            403: components["responses"]["OtherSite"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["NotDone"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listSigningKeys: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The keys */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "signingKeys": [
+                     *         {
+                     *           "kid": "9c2Zr0bV7mXc1YtK4nq7kq4Wc1y8h5aEo6uJx9LrSdG",
+                     *           "algorithm": "ES256",
+                     *           "stage": "signing"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["SigningKeys"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    rotateSigningKeys: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The keys */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "signingKeys": [
+                     *         {
+                     *           "kid": "9c2Zr0bV7mXc1YtK4nq7kq4Wc1y8h5aEo6uJx9LrSdG",
+                     *           "algorithm": "ES256",
+                     *           "stage": "signing"
+                     *         },
+                     *         {
+                     *           "kid": "q2Vt0mB3nq7kq4Wc1y8h5aEo6uJx9LrSdGfPzTiNwKM",
+                     *           "algorithm": "ES256",
+                     *           "stage": "next",
+                     *           "until": "2026-03-02T08:16:30.123Z"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["SigningKeys"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["OtherSite"];
+            409: components["responses"]["NotDone"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    revokeSigningKey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of the key
+                 * @example 9c2Zr0bV7mXc1YtK4nq7kq4Wc1y8h5aEo6uJx9LrSdG
+                 */
+                kid: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The other keys */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "signingKeys": [
+                     *         {
+                     *           "kid": "9c2Zr0bV7mXc1YtK4nq7kq4Wc1y8h5aEo6uJx9LrSdG",
+                     *           "algorithm": "ES256",
+                     *           "stage": "signing"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["SigningKeys"];
+                };
+            };
+            401: components["responses"]["AdminRefused"];
+            403: components["responses"]["OtherSite"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["NotDone"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listMail: {
+        parameters: {
+            query?: {
+                /** @description The `next` of the previous page */
+                after?: string;
+                /** @description How many at most. By default 200 */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The mail */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "mails": []
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Mails"];
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["Unauthorized"];
+            500: components["responses"]["Internal"];
+            501: components["responses"]["NotDone"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    retryMail: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description How many mails are due */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "mailsDue": 0
+                     *     }
+                     */
+                    "application/json": components["schemas"]["MailRetried"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["OtherSite"];
+            500: components["responses"]["Internal"];
+            501: components["responses"]["NotDone"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    status: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The status of the instance that answers */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "version": "0.1.0",
+                     *       "startedAt": "2026-03-02T08:15:30.123Z",
+                     *       "listening": "127.0.0.1:3000",
+                     *       "clock": "2026-03-02T08:16:02.456Z",
+                     *       "notReady": null,
+                     *       "openFiles": 1048576,
+                     *       "sizes": {
+                     *         "users": 1,
+                     *         "sessions": 1,
+                     *         "mailWaiting": 0,
+                     *         "mailGivenUp": 0,
+                     *         "importedHashes": 0
+                     *       },
+                     *       "freeBytes": 52613349376,
+                     *       "lastBackupAt": "2026-03-02T03:00:04.512Z",
+                     *       "settings": {
+                     *         "token.lifetime": "1d"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Status"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    checkDatabase: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What it says about itself. SQLite checks its file for damage, for at most 5 seconds */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "version": "SQLite 3.54.1",
+                     *       "damage": [],
+                     *       "isCheckUnfinished": false,
+                     *       "logBytes": 0,
+                     *       "clock": null,
+                     *       "connections": null,
+                     *       "maxConnections": null,
+                     *       "standbys": null,
+                     *       "synchronousStandbys": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["DatabaseReport"];
+                };
+            };
+            404: components["responses"]["NotFound"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["NotDone"];
+        };
+    };
+    expectProbe: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "nonce": "a1b2c3"
+                 *     }
+                 */
+                "application/json": components["schemas"]["Probe"];
+            };
+        };
+        responses: {
+            /** @description It is expected */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Invalid"];
+            403: components["responses"]["OtherSite"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["TooSlow"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["NotJson"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    showProbe: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The value of its header
+                 * @example a1b2c3
+                 */
+                nonce: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description How it arrived; null if it has not */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "arrival": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ProbeResult"];
+                };
+            };
+            404: components["responses"]["NotFound"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    emergency: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "newPasswords": "none"
+                 *     }
+                 */
+                "application/json": components["schemas"]["Emergency"];
+            };
+        };
+        responses: {
+            /** @description What was replaced and revoked */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "keysRevoked": [
+                     *         "9c2Zr0bV7mXc1YtK4nq7kq4Wc1y8h5aEo6uJx9LrSdG"
+                     *       ],
+                     *       "keysInFile": [],
+                     *       "sessionsEnded": 1,
+                     *       "codesRevoked": 0,
+                     *       "mailsDeleted": 0,
+                     *       "invitationsRevoked": 0,
+                     *       "apiKeysRevoked": 0,
+                     *       "passwordsRemoved": 0
+                     *     }
+                     */
+                    "application/json": components["schemas"]["EmergencyReport"];
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["AdminRefused"];
+            403: components["responses"]["OtherSite"];
+            408: components["responses"]["TooSlow"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["NotJson"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["NotDone"];
+        };
+    };
+    backup: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Everything that is stored, with all secrets, as one JSON value in each line. `doorward backup` checks it, and also works with PostgreSQL */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {"doorwardBackup":1,…}
+                     *     {"key":…}
+                     *     …
+                     */
+                    "application/x-ndjson": string;
+                };
+            };
+            404: components["responses"]["NotFound"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["NotDone"];
+        };
+    };
+    addCheckpoint: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example old 0
+                 *
+                 *     doorward/0a1b2c3d4e5f6071
+                 *     4
+                 *     CsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=
+                 *
+                 *     — doorward/0a1b2c3d4e5f6071 Az3grlgtzPICa5OS8npVmf1Myq/5IZniMp+ZJurmRDeOoRDe4URYN7u5/Zhcyv2q1gGzGku9nTo+zyWE+xeMcTOAYQ8=
+                 */
+                "text/plain": string;
+            };
+        };
+        responses: {
+            /** @description The cosignature */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /** @example — doorward-witness/1122334455667788 CMp+6LWB… */
+                    "text/plain; charset=utf-8": string;
+                };
+            };
+            400: components["responses"]["Invalid"];
+            403: components["responses"]["OtherSite"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["TooSlow"];
+            /** @description Another checkpoint was cosigned last: its size */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /** @example 3 */
+                    "text/x.tlog.size": string;
+                };
+            };
+            413: components["responses"]["TooLarge"];
+            422: components["responses"]["NotDone"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];
         };

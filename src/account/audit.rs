@@ -289,7 +289,11 @@ mod tests {
         now.fetch_add(20 * DAY_MILLIS, Ordering::Relaxed);
         record(&doorward, 5).await;
         doorward.clean_up().await.unwrap();
-        assert_eq!(intact(&doorward, &[first.clone()]).await.stored, 300, "nothing is old enough");
+        assert_eq!(
+            intact(&doorward, std::slice::from_ref(&first)).await.stored,
+            300,
+            "nothing is old enough"
+        );
         now.fetch_add(12 * DAY_MILLIS, Ordering::Relaxed);
         doorward.number_events().await.unwrap();
         doorward.clean_up().await.unwrap();

@@ -40,7 +40,7 @@ pub(crate) enum RefusedAction {
     /// Log in, or confirm an action with their password.
     Login { reason: LoginRefusal, network: Network },
     /// Pass a guard or a policy. The reason is not determined: [`Doorward::refusal`] does that.
-    Guard(Refusal),
+    Guard(Box<Refusal>),
 }
 
 /// How many failed logins count against an account.
@@ -91,7 +91,7 @@ pub(crate) async fn of_user(
     let refusals = id.map(|id| doorward.refusals().by_user(id)).unwrap_or_default();
     let guards = refusals.into_iter().map(|refusal| RecentRefusal {
         time: Timestamp::from_millis(refusal.time),
-        action: RefusedAction::Guard(refusal),
+        action: RefusedAction::Guard(Box::new(refusal)),
     });
     let mut refused: Vec<_> = logins.chain(guards).collect();
     refused.sort_by_key(|refused| Reverse(refused.time));

@@ -50,7 +50,7 @@ pub(super) enum User {
         after_help = "Examples:\n  doorward user show ada@example.com\n  doorward user show ada@example.com --json"
     )]
     Show(UserArguments),
-    /// Add a user. Asks for a password on a terminal; without one, the user can set it with a code from `reset-code`
+    /// Add a user, with or without a password
     #[command(after_help = "Examples:
   doorward user add ada@example.com --name \"Ada Lovelace\"
   printf 'correct horse' | doorward user add ada@example.com --name Ada --password-stdin")]
@@ -82,7 +82,7 @@ pub(super) enum User {
         #[command(flatten)]
         output: Output,
     },
-    /// Set a user's password and end all their sessions. Asks for it on a terminal, or reads it from standard input
+    /// Set a user's password and end all their sessions
     #[command(
         after_help = "Examples:\n  doorward user set-password ada@example.com\n  printf 'correct horse' | doorward user set-password ada@example.com"
     )]
@@ -90,14 +90,13 @@ pub(super) enum User {
     /// Print a code with which the user can set a password, once within 30 minutes
     #[command(after_help = "Examples:\n  doorward user reset-code ada@example.com")]
     ResetCode(UserArguments),
-    /// Remove a user's password and end all their sessions: they set a new one with the link that they are mailed, or with a code
-    /// from `reset-code`
+    /// Remove a user's password, so that they set a new one by mail or `reset-code`
     #[command(after_help = "Examples:\n  doorward user require-new-password ada@example.com")]
     RequireNewPassword(UserArguments),
     /// Show the second factors of a user, or let them remove all
     #[command(subcommand, after_help = factor::EXAMPLES)]
     Factor(Factor),
-    /// Change the name or the e-mail address of a user. A new address counts as not verified
+    /// Change the name or the e-mail address of a user
     #[command(after_help = "Examples:\n  doorward user change ada@example.com --name \"Ada King\"")]
     Change {
         /// E-mail address or id
@@ -120,7 +119,7 @@ pub(super) enum User {
     /// Forget the failed logins that lock a user out
     #[command(after_help = "Examples:\n  doorward user unlock ada@example.com")]
     Unlock(UserArguments),
-    /// Mark a user's e-mail address as verified; conditions read it as user.emailVerified
+    /// Mark a user's e-mail address as verified
     #[command(after_help = "Examples:\n  doorward user verify ada@example.com")]
     Verify(UserArguments),
     /// Mark a user's e-mail address as not verified
@@ -128,7 +127,7 @@ pub(super) enum User {
     Unverify(UserArguments),
     /// List the sessions of a user, or end some of them
     Sessions(Sessions),
-    /// End all sessions of a user. Their tokens are refused from the next request on
+    /// End all sessions of a user
     #[command(after_help = "Examples:\n  doorward user logout ada@example.com")]
     Logout(UserArguments),
     /// Grant a role to a user

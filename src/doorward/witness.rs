@@ -8,7 +8,7 @@ use bytes::Bytes;
 use super::Doorward;
 use crate::{
     audit::{AddCheckpoint, SignedCheckpoint, parse_signatures, tree},
-    outbound::http,
+    outbound::http::{Error as HttpError, post},
     store,
 };
 
@@ -16,7 +16,7 @@ use crate::{
 #[derive(Debug, thiserror::Error)]
 enum Failure {
     #[error(transparent)]
-    Http(#[from] http::Error),
+    Http(#[from] HttpError),
     #[error("its answer has status {0}")]
     Status(u16),
     #[error("its answer has no signature of audit.witness_key")]
@@ -71,7 +71,7 @@ impl Doorward {
             let tiles = self.store().tiles(tree::tiles_for_consistency(old, size)).await?;
             let proof = tiles.consistency_proof(old, size).unwrap_or_default();
             let request = AddCheckpoint { old, proof, checkpoint: signed.clone() };
-            let answer = http::post(&url, Bytes::from(request.to_string()), limit).await?;
+            let answer = post(&url, Bytes::from(request.to_string()), limit).await?;
             let text = str::from_utf8(&answer.body).unwrap_or_default();
             match answer.status {
                 200 => {

@@ -15,9 +15,7 @@ use super::{
     write::{StatementBatch, Verdict},
 };
 use crate::{
-    audit::{
-        AuditKey, Hash, Record, SignedCheckpoint, TileId, Tiles, TreeRow, growing_tiles, leaf_hash,
-    },
+    audit::{Hash, Record, SignedCheckpoint, TileId, Tiles, TreeRow, growing_tiles, leaf_hash},
     clock::Timestamp,
     event::{Event, EventId},
     user::UserId,
@@ -34,10 +32,6 @@ macro_rules! events {
 }
 
 statements! {
-    /// It may run twice, because the outcome of a commit may be lost.
-    ADD_EVENT =
-        "INSERT INTO audit_events (id, number, kind, subject_id, actor_id, salt, record) VALUES ($1, NULL, $2, $3, $4, $5, $6) \
-         ON CONFLICT (id) DO NOTHING";
     NEWEST_EVENTS = events!("", "id DESC");
     OLDEST_EVENTS = events!("", "id");
     NEWEST_OF_KIND = events!(" AND kind = $4", "id DESC");
@@ -142,23 +136,6 @@ pub struct AuditFilter {
 pub enum EventOrder {
     NewestFirst,
     OldestFirst,
-}
-
-/// The statement that stores an event.
-pub(super) fn event_insertion(event: &Event, key: &AuditKey) -> (&'static str, Vec<Value>) {
-    let record = Record::from(event);
-    let actor = record.actor.user().filter(|actor| Some(*actor) != record.subject.as_deref());
-    let actor = actor.and_then(|actor| actor.parse::<UserId>().ok());
-    let text = record.to_text();
-    let values = vec![
-        event.id.into(),
-        event.kind.name().into(),
-        event.subject.into(),
-        actor.into(),
-        key.salt(&text).to_vec().into(),
-        text.into(),
-    ];
-    (ADD_EVENT, values)
 }
 
 impl Store {

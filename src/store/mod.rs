@@ -28,6 +28,7 @@ mod postgres;
 #[path = "postgres_disabled.rs"]
 mod postgres;
 mod postgres_options;
+mod recorded_event;
 mod report;
 mod row;
 mod schema;

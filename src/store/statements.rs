@@ -58,6 +58,7 @@ mod tests {
         ("login_failures", login_failures::STATEMENTS),
         ("one_time_secrets", one_time_secrets::STATEMENTS),
         ("outbox", outbox::STATEMENTS),
+        ("recorded_event", recorded_event::STATEMENTS),
         ("sessions", sessions::STATEMENTS),
         ("used_codes", used_codes::STATEMENTS),
         ("user_record", user_record::STATEMENTS),

@@ -5,7 +5,9 @@ use std::{any::Any, sync::Arc};
 
 use uuid::Uuid;
 
-use super::{Changes, Error, audit::event_insertion, user_record::UserRecord, value::Value};
+use super::{
+    Changes, Error, recorded_event::event_insertion, user_record::UserRecord, value::Value,
+};
 use crate::{
     audit::AuditKey,
     event::{Event, EventKind},

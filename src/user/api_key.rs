@@ -62,10 +62,6 @@ impl KeyScopes {
     pub fn contains(&self, scope: &str) -> bool {
         self.0.contains(scope)
     }
-
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
 }
 
 impl FromIterator<String> for KeyScopes {
@@ -85,6 +81,6 @@ mod tests {
         assert_eq!(scopes.to_text(), "guard:wiki users:read");
         assert_eq!(KeyScopes::from_store(&scopes.to_text()), scopes);
         assert!(scopes.contains("guard:wiki") && !scopes.contains("guard"));
-        assert!(KeyScopes::from_store("").is_empty());
+        assert!(KeyScopes::from_store("").0.is_empty());
     }
 }

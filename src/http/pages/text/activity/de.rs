@@ -32,6 +32,7 @@ pub(in super::super) const TEXTS: ActivityTexts = ActivityTexts {
         "mail_requested" => "Mail angefordert",
         "password_changed" => "Passwort geändert",
         "password_reset" => "Passwort zurückgesetzt",
+        "password_removed" => "Passwort von der Verwaltung entfernt",
         "reset_code_created" => "Code für ein neues Passwort erstellt",
         "signed_in" => "Angemeldet",
         "sign_in_failed" => "Anmeldung gescheitert",

@@ -32,6 +32,7 @@ pub(in super::super) const TEXTS: ActivityTexts = ActivityTexts {
         "mail_requested" => "Mail requested",
         "password_changed" => "Password changed",
         "password_reset" => "Password reset",
+        "password_removed" => "Password removed by the administration",
         "reset_code_created" => "Code for a new password created",
         "signed_in" => "Signed in",
         "sign_in_failed" => "Sign-in failed",

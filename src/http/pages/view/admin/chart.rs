@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use askama::{Template, filters::HtmlSafe};
 
-use super::{super::super::text::Texts, overview::grouped};
+use super::{super::super::text::Texts, number::grouped};
 
 /// A number for each of some days.
 #[derive(Template)]

@@ -10,7 +10,7 @@ use super::{
         html,
     },
     frame::Frame,
-    overview::grouped,
+    number::grouped,
     parts::{Cell, List, Tag},
     refusals::list as refusal_list,
     steps::Steps,

@@ -8,6 +8,7 @@ mod invitations;
 mod keys;
 mod mail;
 mod new_user;
+mod number;
 mod overview;
 mod parts;
 mod refusals;
