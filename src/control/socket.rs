@@ -24,7 +24,7 @@ use crate::{
     Doorward,
     config::ReadSettings,
     data_folder::{DataFolder, SocketPath},
-    http::{self, App, admin},
+    http::{self, App, admin, read_buffer::wipe},
 };
 
 /// The most time until a client has sent the head of its request.
@@ -105,10 +105,16 @@ async fn serve_one(
         async { Ok::<_, Infallible>(answer.await) }
     });
     // A connection is for one request: an idle one would keep others waiting.
-    let serving = http1::Builder::new()
+    let mut serving = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIMEOUT)
+        // hyper would otherwise look for the end of the stream while the request is answered, in another read buffer. The first
+        // one could then not be wiped.
+        .half_close(true)
         .keep_alive(false)
         .serve_connection(TokioIo::new(stream), answer);
-    serving.await.map_err(io::Error::other)
+    let served = (&mut serving).await;
+    // The body of a command may have been a password.
+    wipe(serving.into_parts().read_buf);
+    served.map_err(io::Error::other)
 }

@@ -24,6 +24,7 @@ mod other_sites;
 mod pages;
 pub mod paths;
 mod query;
+pub(crate) mod read_buffer;
 mod request_log;
 #[cfg(test)]
 mod required_factor_tests;

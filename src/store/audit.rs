@@ -9,13 +9,14 @@ use super::{
     Effects, Error, Store,
     archive::Snapshot,
     effects::add_effects,
+    recorded_event::{StoredEvent, event_from_row},
     row::Row,
     statements::statements,
     value::{Value, sql_limit},
     write::{StatementBatch, Verdict},
 };
 use crate::{
-    audit::{Hash, Record, SignedCheckpoint, TileId, Tiles, TreeRow, growing_tiles, leaf_hash},
+    audit::{Hash, Record, SignedCheckpoint, TileId, Tiles, TreeRow, growing_tiles},
     clock::Timestamp,
     event::{Event, EventId},
     user::UserId,
@@ -78,28 +79,6 @@ const OWN: &str = "own";
 
 /// How many events get a place in the tree in one transaction.
 const BATCH: usize = 500;
-
-/// A stored event.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StoredEvent {
-    pub id: EventId,
-    /// Its place in the tree, unless it has none yet.
-    pub number: Option<u64>,
-    /// As they are in the record, for look-ups.
-    pub kind: String,
-    pub subject: Option<UserId>,
-    pub actor: Option<UserId>,
-    pub salt: Vec<u8>,
-    /// The text that is hashed.
-    pub record: String,
-}
-
-impl StoredEvent {
-    /// The hash that the tree has for it.
-    pub fn leaf(&self) -> Hash {
-        leaf_hash(&[&self.salt, self.record.as_bytes()])
-    }
-}
 
 /// The state of the tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -463,18 +442,6 @@ fn days_of(events: &[StoredEvent]) -> BTreeMap<String, u64> {
 /// The column `log` of another log. An origin cannot be mistaken for the own tree.
 fn witnessed_log(origin: &str) -> String {
     format!("witnessed {origin}")
-}
-
-pub(super) fn event_from_row(row: &Row) -> Result<StoredEvent, Error> {
-    Ok(StoredEvent {
-        id: row.get(0)?,
-        number: row.get::<Option<i64>>(1)?.map(|number| u64::try_from(number).unwrap_or(u64::MAX)),
-        kind: row.get(2)?,
-        subject: row.get(3)?,
-        actor: row.get(4)?,
-        salt: row.get(5)?,
-        record: row.get(6)?,
-    })
 }
 
 fn tree_from_row(row: &Row) -> Result<StoredTree, Error> {

@@ -55,7 +55,7 @@ pub(crate) use self::postgres::{
 };
 pub use self::{
     api_keys::MAX_PERSONAL_KEYS,
-    audit::{AuditFilter, EventOrder, StoredEvent, StoredTree},
+    audit::{AuditFilter, EventOrder, StoredTree},
     changes::{Changes, Connectivity, Stamp},
     counts::{Sizes, StoreCounts},
     credentials::PasswordCondition,
@@ -68,6 +68,7 @@ pub use self::{
     outbox::ClaimedMail,
     postgres::PostgresUrl,
     postgres_options::PostgresOptions,
+    recorded_event::StoredEvent,
     report::DatabaseReport,
     sessions::{ReusedToken, SessionStart, SignIn, SignInWritten},
     users::Conditional,

@@ -1,9 +1,9 @@
-//! The row of an event in the table `audit_events`, which every write adds to its own statements.
+//! The rows of the table `audit_events`. Every write adds those of its events to its own statements.
 
-use super::{statements::statements, value::Value};
+use super::{Error, row::Row, statements::statements, value::Value};
 use crate::{
-    audit::{AuditKey, Record},
-    event::Event,
+    audit::{AuditKey, Hash, Record, leaf_hash},
+    event::{Event, EventId},
     user::UserId,
 };
 
@@ -12,6 +12,28 @@ statements! {
     ADD_EVENT =
         "INSERT INTO audit_events (id, number, kind, subject_id, actor_id, salt, record) VALUES ($1, NULL, $2, $3, $4, $5, $6) \
          ON CONFLICT (id) DO NOTHING";
+}
+
+/// A stored event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredEvent {
+    pub id: EventId,
+    /// Its place in the tree, unless it has none yet.
+    pub number: Option<u64>,
+    /// As they are in the record, for look-ups.
+    pub kind: String,
+    pub subject: Option<UserId>,
+    pub actor: Option<UserId>,
+    pub salt: Vec<u8>,
+    /// The text that is hashed.
+    pub record: String,
+}
+
+impl StoredEvent {
+    /// The hash that the tree has for it.
+    pub fn leaf(&self) -> Hash {
+        leaf_hash(&[&self.salt, self.record.as_bytes()])
+    }
 }
 
 /// The statement that stores an event.
@@ -29,4 +51,16 @@ pub(super) fn event_insertion(event: &Event, key: &AuditKey) -> (&'static str, V
         text.into(),
     ];
     (ADD_EVENT, values)
+}
+
+pub(super) fn event_from_row(row: &Row) -> Result<StoredEvent, Error> {
+    Ok(StoredEvent {
+        id: row.get(0)?,
+        number: row.get::<Option<i64>>(1)?.map(|number| u64::try_from(number).unwrap_or(u64::MAX)),
+        kind: row.get(2)?,
+        subject: row.get(3)?,
+        actor: row.get(4)?,
+        salt: row.get(5)?,
+        record: row.get(6)?,
+    })
 }

@@ -8,11 +8,11 @@ use super::engine::DatabaseKind;
 use super::{
     Error,
     api_keys::api_key_from_row,
-    audit::event_from_row,
     factors::{passkey_from_row, totp_from_row, trusted_device_from_row},
     invitations::invitation_from_row,
     one_time_secrets::one_time_from_row,
     outbox::mail_from_row,
+    recorded_event::event_from_row,
     row::Row,
     sessions::session_from_row,
     user_record::user_from_row,

@@ -14,7 +14,7 @@ use axum::{
 };
 use futures_util::future::join_all;
 use hyper::{
-    body::{Body as _, Bytes, Incoming},
+    body::{Body as _, Incoming},
     server::conn::http1,
     service::service_fn,
 };
@@ -31,7 +31,7 @@ use self::{
     connections::{Connection, Connections, Phase, Slot},
     stream::{ConnectionStream, PacedStream, Transport},
 };
-use super::app::App;
+use super::{app::App, read_buffer::wipe};
 use crate::{Doorward, doorward::ConnectionCounts, supervisor::supervise};
 
 /// The limits of a server and of each connection.
@@ -67,8 +67,6 @@ const MAX_HEADER_FIELDS: usize = 64;
 /// The buffer of a connection in each direction. hyper's default of 400 KiB would let clients that never read take too
 /// much memory.
 const MAX_BUFFER_BYTES: usize = 32 << 10;
-/// The size of the buffer that hyper first reads into.
-const READ_BUFFER_BYTES: usize = 8 << 10;
 
 /// Time for a handshake, and for the head of a request, that arrives while the server stops; how often the end of the head
 /// is looked for.
@@ -267,16 +265,6 @@ async fn serve_http1(
             }
             _ => return,
         }
-    }
-}
-
-/// Overwrites hyper's read buffer: the last body in it may contain a password. A buffer that is shared or has grown is not
-/// changed.
-fn wipe(buffer: Bytes) {
-    if let Ok(mut buffer) = buffer.try_into_mut()
-        && buffer.try_reclaim(READ_BUFFER_BYTES)
-    {
-        buffer.resize(buffer.capacity(), 0);
     }
 }
 
