@@ -57,3 +57,20 @@ CREATE UNIQUE INDEX api_keys_by_digest ON api_keys (digest);
 CREATE INDEX api_keys_by_user ON api_keys (user_id, created_at);
 CREATE INDEX api_keys_by_creation ON api_keys (created_at, id);
 CREATE INDEX api_keys_by_expiry ON api_keys (expires_at);
+
+-- The terms that find a user: the words of the name and the address, the roles, and whether the user is disabled. `place` is the
+-- term, a space and `email_key`: a search reads a range of places.
+CREATE TABLE user_terms (
+    place     TEXT NOT NULL PRIMARY KEY,
+    email_key TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX user_terms_by_email_key ON user_terms (email_key);
+
+-- How far the check for missing terms is: the users up to the address `checked_until` have theirs. It goes on at `due_at`,
+-- which is 0 until all have been checked once.
+CREATE TABLE user_terms_check (
+    id            INTEGER NOT NULL PRIMARY KEY,
+    checked_until TEXT    NOT NULL,
+    due_at        INTEGER NOT NULL
+) STRICT;

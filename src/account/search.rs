@@ -2,13 +2,16 @@
 
 use crate::{
     Doorward, store,
-    user::{EmailKey, User},
+    user::{
+        EmailKey, User,
+        search_terms::{DISABLED, role_term, words},
+    },
 };
 
 /// Which users to list. The default lists all of them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct UserFilter {
-    /// A part of the e-mail address or the name, in any letter case.
+    /// Words, in any letter case. With each of them, a word of the name or the e-mail address starts.
     pub(crate) text: Option<String>,
     /// A role that the user has.
     pub(crate) role: Option<String>,
@@ -16,66 +19,122 @@ pub(crate) struct UserFilter {
     pub(crate) disabled: bool,
 }
 
-impl UserFilter {
-    fn admits(&self, user: &User) -> bool {
-        let contains = |text: &str| {
-            let (name, email) = (user.name.as_str().to_lowercase(), user.email.as_str());
-            name.contains(text) || email.to_lowercase().contains(text)
-        };
-        self.text.as_ref().is_none_or(|text| contains(&text.to_lowercase()))
-            && self.role.as_ref().is_none_or(|role| user.roles.contains(role))
-            && (user.disabled || !self.disabled)
-    }
-}
-
-/// Users in the order of their addresses.
+/// Users in the order of their addresses or, in a search for a word, of the words that match.
 #[derive(Debug)]
 pub(crate) struct UserPage {
     pub(crate) users: Vec<User>,
-    /// The address after which the next page starts, if there may be one.
-    pub(crate) next: Option<EmailKey>,
+    /// Where the next page starts, if there may be one.
+    pub(crate) next: Option<String>,
 }
 
-/// Up to `limit` users after this address that the filter admits. Reads a bounded number of records, so a page may hold
-/// fewer than `limit` users even if more follow.
+/// Up to `limit` users that the filter admits, from where `after` says, which is [`UserPage::next`] of the page before. Reads a
+/// bounded number of records, so a page may hold fewer than `limit` users even if more follow.
 pub(crate) async fn page(
     doorward: &Doorward,
-    after: Option<EmailKey>,
+    after: Option<&str>,
     limit: usize,
     filter: &UserFilter,
 ) -> Result<UserPage, store::Error> {
-    const BATCH_SIZE: usize = 1000;
-    const BATCHES: usize = 10;
-    read(doorward, after, limit, filter, BATCH_SIZE, BATCHES).await
+    const MAX_READ: usize = 1000;
+    read(doorward, after, limit, filter, MAX_READ).await
 }
 
 async fn read(
     doorward: &Doorward,
-    mut after: Option<EmailKey>,
+    after: Option<&str>,
     limit: usize,
     filter: &UserFilter,
-    batch_size: usize,
-    batches: usize,
+    max_read: usize,
 ) -> Result<UserPage, store::Error> {
-    let mut users = Vec::new();
-    for _ in 0..batches {
-        let batch = doorward.store().users(after.as_ref(), batch_size).await?;
-        let is_last = batch.len() < batch_size;
-        for user in batch {
-            let key = user.email.key();
-            if filter.admits(&user) {
-                if users.len() >= limit.min(batch_size) {
-                    return Ok(UserPage { users, next: after });
+    let Some(range) = TermRange::of(filter) else {
+        return all(doorward, after, limit).await;
+    };
+    let words = filter.words();
+    // Places of other terms are skipped.
+    let mut place = after.unwrap_or_default().max(&range.start).to_owned();
+    let (mut users, mut left) = (Vec::new(), max_read.max(limit + 1));
+    while left > 0 {
+        let wanted = left.min(limit + 1);
+        let found = doorward.store().users_by_term(&place, &range.end, wanted).await?;
+        let is_last = found.len() < wanted;
+        left -= found.len();
+        for (found_at, user) in found {
+            if range.is_first_of(&user, &found_at) && filter.admits(&user, &words) {
+                if users.len() == limit {
+                    return Ok(UserPage { users, next: Some(place) });
                 }
                 users.push(user);
             }
-            after = Some(key);
+            place = found_at;
         }
         if is_last {
             return Ok(UserPage { users, next: None });
         }
     }
-    Ok(UserPage { users, next: after })
+    Ok(UserPage { users, next: Some(place) })
+}
+
+/// A page of all users.
+async fn all(
+    doorward: &Doorward,
+    after: Option<&str>,
+    limit: usize,
+) -> Result<UserPage, store::Error> {
+    let after = after.map(EmailKey::of);
+    let mut users = doorward.store().users(after.as_ref(), limit + 1).await?;
+    let has_more = users.len() > limit;
+    users.truncate(limit);
+    let last = users.last().filter(|_| has_more);
+    let next = last.map(|user| user.email.key().as_str().to_owned());
+    Ok(UserPage { users, next })
+}
+
+impl UserFilter {
+    fn words(&self) -> Vec<String> {
+        self.text.as_deref().map(|text| words(text).collect()).unwrap_or_default()
+    }
+
+    fn admits(&self, user: &User, words: &[String]) -> bool {
+        let terms = user.search_terms();
+        words.iter().all(|word| terms.iter().any(|term| term.starts_with(word)))
+            && self.role.as_ref().is_none_or(|role| user.roles.contains(role))
+            && (user.disabled || !self.disabled)
+    }
+}
+
+/// The places of the index that a search reads, each a term, a space and an address.
+struct TermRange {
+    /// Before the first place.
+    start: String,
+    /// After the last one.
+    end: String,
+}
+
+impl TermRange {
+    /// None if the filter admits all users.
+    fn of(filter: &UserFilter) -> Option<Self> {
+        // A long word is mostly rarer than a short one.
+        let word = filter.words().into_iter().max_by_key(String::len);
+        if let Some(word) = word {
+            return Some(Self { end: format!("{word}{}", char::MAX), start: word });
+        }
+        let term = match (&filter.text, &filter.role) {
+            // Nobody has the empty term.
+            (Some(_), _) => String::new(),
+            (None, Some(role)) => role_term(role),
+            (None, None) if filter.disabled => DISABLED.to_owned(),
+            (None, None) => return None,
+        };
+        // The exclamation mark follows the space.
+        Some(Self { start: format!("{term} "), end: format!("{term}!") })
+    }
+
+    /// Whether the place is that of the first term of the user in this range. So each user is on one page.
+    fn is_first_of(&self, user: &User, place: &str) -> bool {
+        let terms = user.search_terms();
+        let first = terms.range(self.start.trim_end().to_owned()..).next();
+        first.map(String::as_str) == place.split(' ').next()
+    }
 }
 
 #[cfg(test)]
@@ -122,24 +181,25 @@ mod tests {
             (UserFilter { role: Some("stuff".into()), ..UserFilter::default() }, &[]),
             (UserFilter { disabled: true, ..UserFilter::default() }, &[5]),
             (UserFilter { disabled: true, ..text("USER4") }, &[]),
+            (UserFilter { role: Some("staff".into()), ..text("user") }, &[3, 6, 9]),
             (text("uSER4@"), &[4]),
             (text("üNAL 7"), &[7]),
+            (text("ün exam"), &[1, 2, 3, 4, 5, 6, 7, 8, 9]),
+            (text("nal"), &[]),
             (text("%"), &[]),
         ] {
             let wanted: Vec<_> = wanted.iter().map(|n| format!("User{n}@example.com")).collect();
-            for (limit, batch_size, batches) in
-                [(1, 1, 1), (1, 4, 2), (2, 3, 1), (3, 3, 2), (100, 2, 1), (100, 9, 1), (9, 100, 10)]
-            {
-                let (mut found, mut after) = (Vec::new(), None);
+            for (limit, max_read) in [(1, 1), (1, 4), (2, 3), (3, 3), (8, 9), (9, 100), (100, 2)] {
+                let (mut found, mut after) = (Vec::new(), None::<String>);
                 loop {
-                    let page = read(&doorward, after, limit, &filter, batch_size, batches).await;
+                    let page = read(&doorward, after.as_deref(), limit, &filter, max_read).await;
                     let UserPage { users, next } = page.unwrap();
-                    assert!(users.len() <= limit.min(batch_size));
+                    assert!(users.len() <= limit);
                     found.extend(users.into_iter().map(|user| user.email.as_str().to_owned()));
                     let Some(next) = next else { break };
                     after = Some(next);
                 }
-                assert_eq!(found, wanted, "{filter:?} {limit} {batch_size} {batches}");
+                assert_eq!(found, wanted, "{filter:?} {limit} {max_read}");
             }
         }
     }

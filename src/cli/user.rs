@@ -175,7 +175,7 @@ pub(super) struct Sessions {
   doorward user list ada --role staff
   doorward user list --limit 100 --json")]
 pub(super) struct List {
-    /// Only users with this text in their e-mail address or name
+    /// Only users with words in their name or e-mail address that start with these
     text: Option<String>,
     /// Only users with this role
     #[arg(long)]
@@ -186,8 +186,8 @@ pub(super) struct List {
     /// Maximum number of users to list
     #[arg(long, value_name = "NUMBER")]
     limit: Option<usize>,
-    /// Start after this e-mail address
-    #[arg(long, value_name = "ADDRESS")]
+    /// Start where an earlier list says that more may follow
+    #[arg(long, value_name = "PLACE")]
     after: Option<String>,
     #[command(flatten)]
     output: Output,
@@ -475,6 +475,9 @@ impl List {
         let mut json = serde_json::Serializer::pretty(JsonOutput);
         let mut array = if output.json { Some(json.serialize_seq(None)?) } else { None };
         let client = AdminClient::open(settings).await?;
+        if disabled || text.is_some() || role.is_some() {
+            client.prepare_search().await?;
+        }
         while left > 0 {
             let limit = left.min(MAX_PAGE).to_string();
             let mut query = form_urlencoded::Serializer::new(format!("{USERS}?"));
@@ -504,7 +507,7 @@ impl List {
             print_line!("");
         }
         if let Some(after) = after {
-            eprint_line!("more may follow: --after {after}");
+            eprint_line!("more may follow: --after '{after}'");
         }
         Ok(())
     }

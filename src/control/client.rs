@@ -38,6 +38,7 @@ enum Place {
 }
 
 struct InProcess {
+    doorward: Doorward,
     service: http::Service,
     operator: Operator,
 }
@@ -68,7 +69,8 @@ impl AdminClient {
         let opened = Doorward::open_for_command(settings.clone(), makes_secrets).await;
         let place = match (opened, folder) {
             (Ok(doorward), _) => Place::Process(Box::new(InProcess {
-                service: http::service(doorward),
+                service: http::service(doorward.clone()),
+                doorward,
                 operator: Operator {
                     administrator: operator::Operator::of_this_process().administrator(),
                     read_settings: Arc::new(move || Ok(settings.clone())),
@@ -105,6 +107,20 @@ impl AdminClient {
     /// Whether a server runs and answers.
     pub fn is_server(&self) -> bool {
         matches!(self.place, Place::Server(_))
+    }
+
+    /// Lets a search find all users, if no server has made its index yet.
+    ///
+    /// # Errors
+    /// If the database cannot be used.
+    pub async fn prepare_search(&self) -> Result<(), Error> {
+        match &self.place {
+            Place::Server(_) => Ok(()),
+            Place::Process(process) => {
+                process.doorward.complete_search_terms().await.map_err(io::Error::other)?;
+                Ok(())
+            }
+        }
     }
 
     /// Reads something.
@@ -221,13 +237,25 @@ impl BodyReader {
 impl Read for BodyReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         while self.arrived.is_empty() {
-            let Some(frame) = self.runtime.block_on(self.body.frame()) else { return Ok(0) };
-            self.arrived = frame.map_err(io::Error::other)?.into_data().unwrap_or_default();
+            let Some(part) = self.runtime.block_on(next_part(&mut self.body))? else {
+                return Ok(0);
+            };
+            self.arrived = part;
         }
         let read = self.arrived.split_to(buffer.len().min(self.arrived.len()));
         buffer[..read.len()].copy_from_slice(&read);
         Ok(read.len())
     }
+}
+
+/// The next part of the body of an answer, none at its end.
+///
+/// # Errors
+/// If the answer is cut.
+pub async fn next_part(body: &mut Body) -> io::Result<Option<Bytes>> {
+    let cut = |_| io::Error::other("the server stopped before everything was sent: try again");
+    let Some(frame) = body.frame().await.transpose().map_err(cut)? else { return Ok(None) };
+    Ok(Some(frame.into_data().unwrap_or_default()))
 }
 
 /// The JSON of an answer. Nothing is `null`.

@@ -17,7 +17,7 @@ use crate::{
 
 impl Doorward {
     /// Runs the background tasks for as long as the future is polled: removes what has expired, rotates keys, saves
-    /// failed logins, sends mail, keeps the audit trail and refills the disk reserve. A task that panics starts again. Spawn it once per process.
+    /// failed logins, sends mail, keeps the audit trail, adds missing search terms and refills the disk reserve. A task that panics starts again. Spawn it once per process.
     pub async fn run_upkeep(&self) {
         tokio::join!(
             supervise("removal of what has expired", || self.clean_up_regularly()),
@@ -25,7 +25,8 @@ impl Doorward {
             supervise("failed logins", || self.share_failures()),
             supervise("imported hashes", || self.maintain_foreign_hashes()),
             supervise("mail", || self.deliver_mail()),
-            supervise("audit trail", || self.keep_trail())
+            supervise("audit trail", || self.keep_trail()),
+            supervise("search terms", || self.check_search_terms())
         );
     }
 
@@ -175,6 +176,44 @@ impl Doorward {
         self.prune_trail().await
     }
 
+    /// Records of a new installation that nobody lacks search terms, so that nothing is written in the background.
+    pub(super) async fn begin_search_terms(&self) -> Result<(), store::Error> {
+        match self.store().has_users().await? {
+            true => Ok(()),
+            false => self.complete_search_terms().await,
+        }
+    }
+
+    /// Lets a command search all users, if no server has run since the database has terms.
+    pub(crate) async fn complete_search_terms(&self) -> Result<(), store::Error> {
+        const BATCH: usize = 1000;
+        if !self.store().has_all_terms().await? {
+            while self.store().check_terms(self.now(), BATCH).await? {}
+        }
+        Ok(())
+    }
+
+    /// Adds the terms by which users are searched, where they are missing.
+    async fn check_search_terms(&self) {
+        /// Few, so that no other write waits long.
+        const BATCH: usize = 300;
+        const RETRY_AFTER: Duration = Duration::from_secs(60);
+        loop {
+            let began = Instant::now();
+            let pause = match self.store().check_terms(self.now(), BATCH).await {
+                // Others write as well.
+                Ok(true) => began.elapsed() / 4,
+                // A new version on another instance, or a restore, may begin a check.
+                Ok(false) => RETRY_AFTER,
+                Err(error) => {
+                    tracing::warn!(%error, "cannot check the search terms");
+                    RETRY_AFTER
+                }
+            };
+            tokio::time::sleep(pause).await;
+        }
+    }
+
     /// Refills the reserve on the disk of the embedded database.
     pub(super) fn refill_reserve(&self) {
         if let (DatabaseUrl::Sqlite(_), Some(folder)) = (&self.settings().database, self.folder()) {
@@ -197,6 +236,7 @@ mod tests {
             "imported hashes",
             "mail",
             "audit trail",
+            "search terms",
         ];
         for part in parts {
             let folder = tempfile::tempdir().unwrap();

@@ -30,9 +30,10 @@ statements! {
         " FROM api_keys k LEFT JOIN users u ON u.id = k.user_id WHERE k.digest = $1"
     );
     API_KEY_BY_ID = concat!("SELECT ", api_key_columns!("k."), " FROM api_keys k WHERE k.id = $1");
+    /// Those first that are valid after $2.
     API_KEYS_BY_USER = concat!(
-        "SELECT ", api_key_columns!("k."),
-        " FROM api_keys k WHERE k.user_id = $1 ORDER BY k.created_at DESC, k.id DESC LIMIT $2"
+        "SELECT ", api_key_columns!("k."), " FROM api_keys k WHERE k.user_id = $1 \
+         ORDER BY CASE WHEN k.expires_at > $2 THEN 0 ELSE 1 END, k.created_at DESC, k.id DESC LIMIT $3"
     );
     /// The newest first, from the one after the key $2, which was made at $1.
     API_KEYS = concat!(
@@ -57,8 +58,8 @@ statements! {
 pub const KEEP_EXPIRED_KEYS: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 /// The number of valid keys that one user can have.
 pub const MAX_PERSONAL_KEYS: usize = 50;
-/// The most keys of a user that are listed: those that have ended as well.
-const MAX_LISTED: usize = 500;
+/// The most keys of a user that are kept: those that have ended as well.
+pub const MAX_KEPT_KEYS: usize = 500;
 
 impl Store {
     /// Adds the key of a machine.
@@ -119,9 +120,14 @@ impl Store {
         rows.first().map(api_key_from_row).transpose()
     }
 
-    /// The keys of a user, the newest first.
-    pub async fn api_keys_by_user(&self, user: UserId) -> Result<Vec<ApiKey>, Error> {
-        let rows = self.read(API_KEYS_BY_USER, [user.into(), sql_limit(MAX_LISTED)]).await?;
+    /// The keys of a user: first the valid ones, and of each kind the newest first.
+    pub async fn api_keys_by_user(
+        &self,
+        user: UserId,
+        now: Timestamp,
+    ) -> Result<Vec<ApiKey>, Error> {
+        let values = [user.into(), now.into(), sql_limit(MAX_KEPT_KEYS)];
+        let rows = self.read(API_KEYS_BY_USER, values).await?;
         rows.iter().map(api_key_from_row).collect()
     }
 

@@ -9,7 +9,7 @@ use std::{
 use crate::{count::labels, user::UserId};
 
 /// Counts changes to users and their sessions, in a fixed number of slots. If users share a slot, a change to one of them
-/// costs the others an unnecessary query.
+/// costs the others an unnecessary query, which fails while the database is unavailable.
 pub struct Changes {
     counts: Box<[AtomicU64]>,
     slot_hasher: RandomState,
@@ -54,7 +54,7 @@ pub struct Stamp {
 }
 
 impl Changes {
-    const SLOTS: usize = 4096;
+    const SLOTS: usize = 16_384;
 
     /// For a database that no other instance writes to.
     pub(super) fn embedded() -> Self {

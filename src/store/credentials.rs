@@ -2,6 +2,7 @@
 
 use super::{
     Error, Store,
+    api_keys::REVOKE_API_KEYS_OF_USER,
     effects::{Effects, add_effects},
     imported_hashes::DELETE_IMPORTED_HASH,
     sessions::end_sessions,
@@ -56,7 +57,8 @@ impl Store {
         .await
     }
 
-    /// Sets a new password and ends all sessions but `keep`. Returns false if there is no such user or the condition does not
+    /// Sets a new password and ends all sessions but `keep`. If none is kept, also revokes the API keys: the account may have been
+    /// in the hands of somebody else. Returns false if there is no such user or the condition does not
     /// hold; else queues the mail.
     pub async fn set_password(
         &self,
@@ -75,6 +77,9 @@ impl Store {
                     .with(SET_PASSWORD, values)
                     .with(DELETE_IMPORTED_HASH, [id.into()]);
                 end_sessions(&mut batch, id, keep, change_id, now);
+                if keep.is_none() {
+                    batch.add(REVOKE_API_KEYS_OF_USER, [id.into(), now.into()]);
+                }
                 add_effects(&mut batch, &effects);
                 batch.returning(true)
             })
@@ -82,7 +87,7 @@ impl Store {
         .await
     }
 
-    /// Removes the password of a user, ends all their sessions, and queues the mail. The version of the password is the next one.
+    /// Removes the password of a user, ends all their sessions and API keys, and queues the mail. The version of the password is the next one.
     /// Returns false if there is no such user, or their password has changed since it had this version.
     pub async fn remove_password(
         &self,
@@ -96,6 +101,7 @@ impl Store {
             (record.user.password_version == version).then(|| {
                 let mut batch = StatementBatch::default()
                     .with(REMOVE_PASSWORD, [id.into(), now.into()])
+                    .with(REVOKE_API_KEYS_OF_USER, [id.into(), now.into()])
                     .with(DELETE_IMPORTED_HASH, [id.into()]);
                 end_sessions(&mut batch, id, None, change_id, now);
                 add_effects(&mut batch, &effects);

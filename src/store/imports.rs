@@ -10,6 +10,7 @@ use super::{
     imported_hashes::imported_hash_insertions,
     statements::{BATCH_IDS, ids, statements},
     user_record::{user_from_row, user_values},
+    user_terms::add_terms,
     users::USERS_BY_ID,
     value::{Value, email_key},
     write::{StatementBatch, Verdict},
@@ -65,6 +66,7 @@ impl Store {
             let mut batch = StatementBatch::default();
             let add = |user: &User| batch.add(ADD_USER_IF_FREE, user_values(user));
             let added: Vec<_> = users.iter().map(add).collect();
+            users.iter().for_each(|user| add_terms(&mut batch, user));
             for (sql, values) in imported_hash_insertions(users.iter().map(|user| (user, now))) {
                 batch.add(sql, values);
             }

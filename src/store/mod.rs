@@ -38,6 +38,7 @@ mod statements;
 mod tables;
 mod used_codes;
 mod user_record;
+mod user_terms;
 mod users;
 mod value;
 mod write;
@@ -54,7 +55,7 @@ pub(crate) use self::postgres::{
     ensure_database_unused as ensure_postgres_unused,
 };
 pub use self::{
-    api_keys::MAX_PERSONAL_KEYS,
+    api_keys::{MAX_KEPT_KEYS, MAX_PERSONAL_KEYS},
     audit::{AuditFilter, EventOrder, StoredTree},
     changes::{Changes, Connectivity, Stamp},
     counts::{Sizes, StoreCounts},

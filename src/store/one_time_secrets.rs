@@ -15,6 +15,7 @@ use super::{
     sessions::{end_sessions, open_session},
     statements::statements,
     user_record::{UserRecord, user_from_row},
+    user_terms::change_terms,
     users::SET_EMAIL_VERIFIED,
     value::{email_key, sql_limit},
     write::{StatementBatch, Write, WriteScope},
@@ -320,7 +321,9 @@ impl UserAfter {
         let values =
             [self.user.id.into(), email.as_str().into(), key.as_str().into(), self.now.into()];
         batch.add(SET_EMAIL, values);
-        self.user.email = email.clone();
+        let user = User { email: email.clone(), ..self.user.clone() };
+        change_terms(batch, &self.user, &user);
+        self.user = user;
         (self.user.email_verified, self.user.updated_at) = (true, self.now);
     }
 

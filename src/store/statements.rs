@@ -62,6 +62,7 @@ mod tests {
         ("sessions", sessions::STATEMENTS),
         ("used_codes", used_codes::STATEMENTS),
         ("user_record", user_record::STATEMENTS),
+        ("user_terms", user_terms::STATEMENTS),
         ("users", users::STATEMENTS),
     ];
 

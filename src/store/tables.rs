@@ -432,13 +432,16 @@ pub(super) static TABLES: [&Table; 17] = [
 ];
 
 /// The tables that are not moved, and that a restore empties.
-pub(super) const EMPTIED_TABLES: [&str; 4] = [
+pub(super) const EMPTIED_TABLES: [&str; 6] = [
     // The keys of an installation are moved apart from its rows, because SQLite has them in files.
     "signing_keys",
     "cookie_secrets",
     // Codes that were used within the last minute.
     "used_codes",
     "unfinished_moves",
+    // Made from the users.
+    "user_terms",
+    "user_terms_check",
 ];
 
 /// The tables that are not moved, and that a restore leaves as they are.

@@ -12,6 +12,7 @@ use super::{
     sessions::{ADD_SESSION, end_sessions, session_values},
     statements::{Lookup, ids, statements},
     user_record::{UserRecord, user_from_row, user_values},
+    user_terms::{add_terms, change_terms, delete_terms},
     value::{Value, email_key, sql_limit},
     write::{StatementBatch, Verdict, Write, WriteScope},
 };
@@ -71,9 +72,10 @@ impl Store {
         effects: &Effects,
     ) -> Result<(), Error> {
         let (id, created_at, key) = (user.id, user.created_at, user.email.key());
-        let (values, session, effects) = (user_values(user), session.cloned(), effects.clone());
+        let (user, session, effects) = (user.clone(), session.cloned(), effects.clone());
         self.write(WriteScope::NewUser(id), move |_, _| {
-            let mut batch = StatementBatch::default().with(ADD_USER, values.clone());
+            let mut batch = StatementBatch::default().with(ADD_USER, user_values(&user));
+            add_terms(&mut batch, &user);
             if let Some(session) = &session {
                 batch.add(ADD_SESSION, session_values(session));
                 add_known_network(&mut batch, &KnownNetworks::default(), session);
@@ -147,7 +149,9 @@ impl Store {
                 user.email_verified.into(),
                 now.into(),
             ];
-            Some(statement(SET_NAME_AND_EMAIL, values, &effects).returning(Some(user)))
+            let mut batch = statement(SET_NAME_AND_EMAIL, values, &effects);
+            change_terms(&mut batch, &record.user, &user);
+            Some(batch.returning(Some(user)))
         })
         .await
     }
@@ -213,11 +217,10 @@ impl Store {
         effects: &Effects,
     ) -> Result<bool, Error> {
         let effects = effects.clone();
-        self.revoke_from_user(id, false, move |change_id, _| {
-            let mut batch = StatementBatch::default();
+        self.revoke_from_user(id, false, move |change_id, record| {
+            let mut batch = set_disabled(record, true, &effects);
             end_sessions(&mut batch, id, None, change_id, now);
-            add_effects(&mut batch, &effects);
-            Some(batch.with(SET_DISABLED, [id.into(), true.into()]).returning(true))
+            Some(batch.returning(true))
         })
         .await
     }
@@ -225,9 +228,8 @@ impl Store {
     /// Enables a user. Returns false if there is no such user.
     pub async fn enable_user(&self, id: UserId, effects: &Effects) -> Result<bool, Error> {
         let effects = effects.clone();
-        self.write_user(id, false, move |_, _| {
-            let values = [id.into(), false.into()];
-            Some(statement(SET_DISABLED, values, &effects).returning(true))
+        self.write_user(id, false, move |_, record| {
+            Some(set_disabled(record, false, &effects).returning(true))
         })
         .await
     }
@@ -258,6 +260,7 @@ impl Store {
                 edited.updated_at.into(),
             ];
             let mut batch = StatementBatch::default().with(EDIT_USER, values);
+            change_terms(&mut batch, &record.user, &edited);
             if edited.disabled {
                 end_sessions(&mut batch, id, None, change_id, edited.updated_at);
             }
@@ -303,6 +306,7 @@ impl Store {
                 false => EmailKey::of(""),
             };
             delete_factors(&mut batch, id);
+            delete_terms(&mut batch, &record.user);
             let batch = batch
                 .with(DELETE_ONE_TIME_SECRETS, [id.into()])
                 .with(DELETE_MAIL_OF_USER, [id.into()])
@@ -333,9 +337,18 @@ fn change_roles(
     effects: &Effects,
     change: &impl Fn(&mut Roles) -> bool,
 ) -> Option<Write<bool>> {
-    let mut roles = record.user.roles.clone();
-    change(&mut roles).then(|| {
-        let values = [record.user.id.into(), roles.to_text().into(), now.into()];
-        statement(SET_ROLES, values, effects).returning(true)
+    let mut user = record.user.clone();
+    change(&mut user.roles).then(|| {
+        let values = [user.id.into(), user.roles.to_text().into(), now.into()];
+        let mut batch = statement(SET_ROLES, values, effects);
+        change_terms(&mut batch, &record.user, &user);
+        batch.returning(true)
     })
+}
+
+fn set_disabled(record: &UserRecord, disabled: bool, effects: &Effects) -> StatementBatch {
+    let user = User { disabled, ..record.user.clone() };
+    let mut batch = statement(SET_DISABLED, [user.id.into(), disabled.into()], effects);
+    change_terms(&mut batch, &record.user, &user);
+    batch
 }

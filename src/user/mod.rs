@@ -6,6 +6,7 @@ mod factors;
 mod invitation;
 mod name;
 mod role;
+pub mod search_terms;
 mod version;
 
 pub(crate) use self::name::is_control;

@@ -55,7 +55,7 @@ async fn run_all(store: &Store) {
     assert_eq!(store.api_keys(None, 10).await.unwrap(), all);
     assert_eq!(store.api_keys(None, 2).await.unwrap(), all[..2]);
     assert_eq!(store.api_keys(Some(&personal), 10).await.unwrap(), all[2..]);
-    assert_eq!(store.api_keys_by_user(ada.id).await.unwrap(), all[1..2]);
+    assert_eq!(store.api_keys_by_user(ada.id, NOW).await.unwrap(), all[1..2]);
 
     let used = NOW + DAY;
     store.set_keys_last_used(&[(personal.id, used), (machine.id, used)]).await.unwrap();

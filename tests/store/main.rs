@@ -17,6 +17,7 @@ mod outbox;
 #[path = "../postgres/mod.rs"]
 mod postgres;
 mod schema;
+mod search;
 #[path = "../stopwatch/mod.rs"]
 mod stopwatch;
 mod tls;

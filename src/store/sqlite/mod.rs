@@ -34,3 +34,22 @@ pub(super) fn open(file: &Path, reserve: Option<Arc<Reserve>>) -> Result<SqliteE
 pub(super) fn in_memory() -> Result<SqliteEngine, Error> {
     SqliteEngine::start(Place::Memory(MemoryDatabase::new()?), None)
 }
+
+/// The steps in the plan of a statement that read a whole table, or sort what they have read.
+#[cfg(test)]
+pub(super) fn unbounded_steps(sql: &str) -> Vec<String> {
+    let db = rusqlite::Connection::open_in_memory().unwrap();
+    for migration in MIGRATIONS {
+        db.execute_batch(migration).unwrap();
+    }
+    let mut explain = db.prepare(&format!("EXPLAIN QUERY PLAN {}", sql.replace('$', "?"))).unwrap();
+    let mut rows = explain.raw_query();
+    let mut steps = Vec::new();
+    while let Some(row) = rows.next().unwrap() {
+        let step: String = row.get(3).unwrap();
+        if step.starts_with("SCAN") || step.contains("TEMP B-TREE") {
+            steps.push(step);
+        }
+    }
+    steps
+}

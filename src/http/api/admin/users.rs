@@ -30,14 +30,14 @@ use crate::{
         form::Form,
         query::Query,
     },
-    user::{Email, EmailKey, HeldFactors, Name, User, UserId},
+    user::{Email, HeldFactors, Name, User, UserId},
 };
 
-/// A page of users, in the order of their addresses. It may be short although more follow.
+/// A page of users. It may be short although more follow.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Users {
     pub users: Vec<UserInfo>,
-    /// The address after which the next page starts, if there may be one.
+    /// The parameter `after` of the next page, if there may be one.
     pub next: Option<String>,
 }
 
@@ -113,7 +113,7 @@ pub(in crate::http) async fn list(
     const PAGE: usize = 50;
     let (limit, disabled) = (query.limit(PAGE, MAX_PAGE), query.flag("disabled"));
     let form = &mut query.0;
-    let after = form.optional("after", |after| Ok(EmailKey::of(&after)));
+    let after = form.optional("after", Ok);
     let (text, role) = (form.optional("text", Ok), form.optional("role", Ok));
     let (Ok(limit), Ok(disabled), Ok(after), Ok(text), Ok(role), Ok(())) =
         (limit, disabled, after, text, role, form.reject_misspelled())
@@ -121,9 +121,10 @@ pub(in crate::http) async fn list(
         return Err(query.0.into_error());
     };
     let filter = UserFilter { text, role, disabled: disabled.unwrap_or_default() };
-    let UserPage { users, next } = search::page(&doorward, after, limit, &filter).await?;
+    let UserPage { users, next } =
+        search::page(&doorward, after.as_deref(), limit, &filter).await?;
     let users = users.iter().map(UserInfo::from).collect();
-    Ok(NoStore(StatusCode::OK, Users { users, next: next.map(|key| key.as_str().to_owned()) }))
+    Ok(NoStore(StatusCode::OK, Users { users, next }))
 }
 
 pub(in crate::http) async fn create(

@@ -1,4 +1,4 @@
-//! `GET /admin/users`: users by a part of their name or address, page by page.
+//! `GET /admin/users`: users by words of their name or address, page by page.
 
 use axum::response::Response;
 
@@ -10,7 +10,6 @@ use crate::{
     access::scope::Scope,
     account::search::{self, UserFilter, UserPage},
     http::{Error, admin::UsersRead},
-    user::EmailKey,
 };
 
 pub(in crate::http) async fn show(visit: AdminVisit<UsersRead>) -> Result<Response, Error> {
@@ -21,16 +20,16 @@ pub(in crate::http) async fn show(visit: AdminVisit<UsersRead>) -> Result<Respon
         role: typed("role"),
         disabled: typed("disabled").is_some(),
     };
-    let after = typed("after").map(|after| EmailKey::of(&after));
+    let after = typed("after");
     let UserPage { users, next } =
-        search::page(visit.doorward(), after, PAGE_ROWS, &filter).await?;
+        search::page(visit.doorward(), after.as_deref(), PAGE_ROWS, &filter).await?;
     let view = Users {
         now: visit.doorward().now(),
         users: &users,
         text: filter.text.as_deref().unwrap_or_default(),
         role: filter.role.as_deref().unwrap_or_default(),
         is_only_disabled: filter.disabled,
-        next: next.as_ref().map(EmailKey::as_str),
+        next: next.as_deref(),
         may_add: visit.may(Scope::UsersWrite),
     };
     let frame = visit.frame(Place::Users, None);
