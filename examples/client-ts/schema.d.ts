@@ -748,7 +748,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List users in the order of their addresses. A page may be short although more follow. Scope `users:read` */
+        /** List users in the order of their addresses or, with `text`, of the words that match. A page may be short although more follow. Scope `users:read` */
         get: operations["listUsers"];
         put?: never;
         /** Add a user. Without a password, they set one with a reset code or a mailed link. Scope `users:write` */
@@ -995,7 +995,7 @@ export interface paths {
         /** List all invitations that nobody has used, whoever has made them. Scope `invitations:read` */
         get: operations["listAllInvitations"];
         put?: never;
-        /** Invite somebody to register, with roles. Scope `invitations:write` */
+        /** Invite somebody to register, with roles. Scope `invitations:write`, and a sign-in within the last 10 minutes */
         post: operations["createInvitation"];
         delete?: never;
         options?: never;
@@ -2610,6 +2610,12 @@ export interface components {
              * @description When `doorward backup` has made the last backup
              */
             lastBackupAt: string | null;
+            /** @description What `doorward doctor` has found when it last ran on this machine */
+            doctor: {
+                /** Format: date-time */
+                at: string;
+                findings: string[];
+            } | null;
             /** @description The settings in force, without secrets. Only the operator on the machine sees `clients` */
             settings: {
                 [key: string]: string;
@@ -2712,7 +2718,7 @@ export interface components {
         };
         UserPage: {
             users: components["schemas"]["ListedUser"][];
-            /** @description The address after which the next page starts, if there may be one */
+            /** @description `after` of the next page, if there may be one */
             next: string | null;
         };
         NewUser: {
@@ -5810,13 +5816,13 @@ export interface operations {
     listUsers: {
         parameters: {
             query?: {
-                /** @description A part of the name or the address. Of one or two characters: the start of the address */
+                /** @description Words, in any letter case. With each of them, a word of the name or the address starts: `ada lov` finds Ada Lovelace, and `example.com` every address there */
                 text?: string;
                 /** @description Only users with this role */
                 role?: string;
                 /** @description Only disabled users */
                 disabled?: boolean;
-                /** @description The address after which the page starts: `next` of the page before */
+                /** @description Where the page starts: `next` of the page before */
                 after?: string;
                 /** @description How many, 50 by default */
                 limit?: number;
@@ -6178,18 +6184,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The text is not a role */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    "X-Content-Type-Options": components["headers"]["NoSniff"];
-                    "Cache-Control": components["headers"]["NoStore"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Message"];
-                };
-            };
+            400: components["responses"]["Invalid"];
             401: components["responses"]["AdminRefused"];
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
@@ -6237,18 +6232,7 @@ export interface operations {
                     };
                 };
             };
-            /** @description The text is not a role */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    "X-Content-Type-Options": components["headers"]["NoSniff"];
-                    "Cache-Control": components["headers"]["NoStore"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Message"];
-                };
-            };
+            400: components["responses"]["Invalid"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
@@ -6589,7 +6573,7 @@ export interface operations {
             path?: never;
             cookie?: never;
         };
-        requestBody: {
+        requestBody?: {
             content: {
                 /** @example {"id":"0190a0a0-0000-4000-8000-00000000000a","name":"Grace Hopper","email":"grace@example.com","verified":true} */
                 "application/x-ndjson": string;
@@ -6690,7 +6674,7 @@ export interface operations {
             path?: never;
             cookie?: never;
         };
-        requestBody: {
+        requestBody?: {
             content: {
                 /**
                  * @example {
@@ -7894,6 +7878,7 @@ export interface operations {
                      *       },
                      *       "freeBytes": 52613349376,
                      *       "lastBackupAt": "2026-03-02T03:00:04.512Z",
+                     *       "doctor": null,
                      *       "settings": {
                      *         "token.lifetime": "1d"
                      *       }

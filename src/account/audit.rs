@@ -214,8 +214,8 @@ impl<'a> NumberedRows<'a> {
             self.page = events.into_iter().peekable();
         }
         let next = self.page.next_if(|event| {
-            // One that is not a number of the tree comes first, because it is negative.
-            event.number.is_none_or(|number| number < end || end == u64::MAX)
+            // A negative one comes first, and is not a number of the tree.
+            event.number.is_none_or(|number| number < end || number == u64::MAX || end == u64::MAX)
         });
         Ok(next.map(row_of))
     }

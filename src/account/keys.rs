@@ -14,7 +14,7 @@ use crate::{
     credential::api_key::{KeyKind, KeyText},
     event::{Actor, Administrator, EventKind},
     network::Requester,
-    store::{self, MAX_PERSONAL_KEYS},
+    store::{self, MAX_KEPT_KEYS, MAX_PERSONAL_KEYS},
     user::{ApiKey, ApiKeyId, KeyScopes, Name, UserId},
 };
 
@@ -105,8 +105,9 @@ pub(crate) async fn create_personal(
         return Err(KeyError::SignInAgain);
     }
     let now = doorward.now();
-    let held = doorward.store().api_keys_by_user(user.id).await?;
-    if held.iter().filter(|key| key.expires_at > now).count() >= MAX_PERSONAL_KEYS {
+    let held = doorward.store().api_keys_by_user(user.id, now).await?;
+    let valid = held.iter().filter(|key| key.expires_at > now).count();
+    if valid >= MAX_PERSONAL_KEYS || held.len() >= MAX_KEPT_KEYS {
         return Err(KeyError::TooMany);
     }
     let request = RequestFacts {
@@ -193,7 +194,7 @@ pub(crate) async fn of_user(
     doorward: &Doorward,
     user: UserId,
 ) -> Result<Vec<ApiKey>, store::Error> {
-    Ok(with_last_use(doorward, doorward.store().api_keys_by_user(user).await?))
+    Ok(with_last_use(doorward, doorward.store().api_keys_by_user(user, doorward.now()).await?))
 }
 
 /// Up to `limit` keys of machines and people, the newest first, from the one after `after`.

@@ -8,7 +8,7 @@ use crate::{
     Doorward,
     clock::Timestamp,
     config,
-    data_folder::DataFolder,
+    data_folder::{DataFolder, DoctorReport},
     store::{self, DatabaseReport, Sizes},
 };
 
@@ -33,6 +33,8 @@ pub(crate) struct Status {
     pub(crate) free_bytes: Option<u64>,
     /// When the last backup was made by `doorward backup`.
     pub(crate) last_backup: Option<Timestamp>,
+    /// What `doorward doctor` has found last.
+    pub(crate) doctor: Option<DoctorReport>,
 }
 
 /// What this process knows about itself.
@@ -50,6 +52,7 @@ pub(crate) async fn status(doorward: &Doorward) -> Status {
         sizes: doorward.sizes().await,
         free_bytes: doorward.folder().and_then(|folder| folder.reserve().available()),
         last_backup: last_backup.flatten(),
+        doctor: settings.folder().and_then(DataFolder::doctor_report),
     }
 }
 

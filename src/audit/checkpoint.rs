@@ -81,26 +81,27 @@ impl SignedCheckpoint {
     /// All checkpoints of a file to which one after the other was appended, in their order.
     ///
     /// # Errors
-    /// If there is none, or something else is in it.
+    /// If there is none.
     pub fn parse_all(text: &str) -> Result<Vec<Self>, NotACheckpoint> {
         let (mut all, mut begin, mut is_signed) = (Vec::new(), 0, false);
         let mut position = 0;
         for line in text.split_inclusive('\n') {
             let is_signature = line.starts_with(SIGNATURE_MARK);
             if is_signed && !is_signature {
-                all.push(Self::parse(&text[begin..position])?);
+                all.extend(Self::parse_end(&text[begin..position]));
                 begin = position;
             }
             is_signed = is_signature;
             position += line.len();
         }
-        // A crash while it was appended leaves a part of the last one.
-        match Self::parse(&text[begin..]) {
-            Ok(last) => all.push(last),
-            Err(error) if all.is_empty() => return Err(error),
-            Err(_) => {}
-        }
-        Ok(all)
+        all.extend(Self::parse_end(&text[begin..]));
+        if all.is_empty() { Err(NotACheckpoint) } else { Ok(all) }
+    }
+
+    /// The checkpoint at the end of a text. A crash while one was appended leaves a part of it before the next.
+    fn parse_end(text: &str) -> Option<Self> {
+        let starts = text.match_indices('\n').map(|(at, _)| at + 1);
+        [0].into_iter().chain(starts).find_map(|start| Self::parse(&text[start..]).ok())
     }
 
     /// Whether this key has signed it.
@@ -133,6 +134,9 @@ impl fmt::Display for SignedCheckpoint {
     }
 }
 
+/// More are refused, because each may have to be checked.
+const MAX_SIGNATURES: usize = 16;
+
 /// The lines of signatures; `None` if there is something else, or none.
 pub fn parse_signatures(lines: &str) -> Option<Vec<Signature>> {
     let signature = |line: &str| {
@@ -142,7 +146,11 @@ pub fn parse_signatures(lines: &str) -> Option<Vec<Signature>> {
         let (key_id, bytes) = (*key_id, bytes.to_vec());
         (!name.is_empty()).then(|| Signature { name: name.to_owned(), key_id, bytes })
     };
-    lines.strip_suffix('\n')?.split('\n').map(signature).collect()
+    let lines = lines.strip_suffix('\n')?;
+    if lines.split('\n').count() > MAX_SIGNATURES {
+        return None;
+    }
+    lines.split('\n').map(signature).collect()
 }
 
 impl fmt::Display for Signature {
@@ -374,8 +382,12 @@ mod tests {
         let cut = &text[..text.len() - 20];
         assert_eq!(SignedCheckpoint::parse_all(cut), Ok(all[..2].to_vec()), "after a crash");
         assert_eq!(SignedCheckpoint::parse_all("something"), Err(NotACheckpoint));
-        let with_more = text.replacen("doorward", "something\n\ndoorward", 1);
-        assert_eq!(SignedCheckpoint::parse_all(&with_more), Err(NotACheckpoint));
+        // What a crash leaves, and the checkpoints that are appended to it later.
+        for end in 1..text.len() / 3 {
+            let torn = format!("{}\n{text}", &text[..text.floor_char_boundary(end)]);
+            let read = SignedCheckpoint::parse_all(&torn).unwrap();
+            assert!(read.ends_with(&all[1..]) && read.len() >= 3, "{end}: {torn}");
+        }
     }
 
     #[test]

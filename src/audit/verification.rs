@@ -251,7 +251,11 @@ impl<'a> Verification<'a> {
         let is_whole = rest.is_empty() && hashes.len() == expected;
         self.tiles_seen.insert(id, is_whole);
         self.tile = hashes.to_vec();
-        let mut rows = rows.iter().peekable();
+        let end = self.next + expected as u64;
+        let is_here =
+            |row: &&Row| row.number.is_some_and(|number| (self.next..end).contains(&number));
+        let (rows, others): (Vec<_>, Vec<_>) = rows.iter().partition(is_here);
+        let mut rows = rows.into_iter().peekable();
         for offset in 0..expected {
             let number = self.next;
             let mut here = Vec::new();
@@ -262,7 +266,7 @@ impl<'a> Verification<'a> {
             self.next += 1;
             self.compare_with_checkpoints();
         }
-        rows.for_each(|row| self.add_other_row(row));
+        rows.chain(others).for_each(|row| self.add_other_row(row));
         self.add_full_tile(id);
     }
 

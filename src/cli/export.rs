@@ -13,7 +13,6 @@ use axum::{
     body::Body,
     http::{Request, header},
 };
-use http_body_util::BodyExt;
 
 use super::{
     block_on, counted, print_json,
@@ -23,7 +22,7 @@ use super::{
 use crate::{
     Settings,
     backup::output::{Output, UnfinishedFile},
-    control::{AdminClient, Answer, succeed},
+    control::{AdminClient, Answer, next_part, succeed},
     http::{api::admin::person::PersonExport, paths::ADMIN_EXPORT},
 };
 
@@ -94,9 +93,7 @@ async fn receive(
     let bytes = bytes.and_then(|bytes| bytes.to_str().ok()?.parse().ok());
     let (mut progress, mut received, mut users) = (ProgressLine::new(), 0, 0);
     let mut body = sent.into_body();
-    while let Some(frame) = body.frame().await {
-        let frame = frame.context("the export was not sent as a whole: try again")?;
-        let Ok(part) = frame.into_data() else { continue };
+    while let Some(part) = next_part(&mut body).await? {
         output.write_all(&part).map_err(&unwritten)?;
         received += part.len() as u64;
         users += part.iter().filter(|byte| **byte == b'\n').count() as u64;

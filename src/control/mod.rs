@@ -9,5 +9,5 @@ mod operator;
 mod socket;
 
 #[cfg(feature = "cli")]
-pub use self::client::{AdminClient, Answer, BodyReader, read_all, read_json, succeed};
+pub use self::client::{AdminClient, Answer, BodyReader, next_part, read_all, read_json, succeed};
 pub use self::error::Error;

@@ -2,8 +2,8 @@
 
 use std::{fs, io, path::Path};
 
-use super::DataFolder;
-use crate::{clock::Timestamp, private_file};
+use super::{DataFolder, replace};
+use crate::clock::Timestamp;
 
 pub(super) const LAST_BACKUP: &str = "last-backup";
 const UNFINISHED: &str = "last-backup.unfinished";
@@ -34,12 +34,9 @@ impl DataFolder {
     /// # Errors
     /// If the file with the time cannot be written.
     pub fn record_backup(folder: &Path, at: Timestamp) -> io::Result<()> {
-        let unfinished = folder.join(UNFINISHED);
-        let mut options = private_file::options();
-        let mut file = private_file::open_or_create(&unfinished, options.truncate(true))?;
         // The second word is for people.
-        io::Write::write_all(&mut file, format!("{} {at}\n", at.millis()).as_bytes())?;
-        fs::rename(&unfinished, folder.join(LAST_BACKUP))
+        let text = format!("{} {at}\n", at.millis());
+        replace(folder, [LAST_BACKUP, UNFINISHED], text.as_bytes())
     }
 }
 

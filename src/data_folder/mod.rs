@@ -1,5 +1,6 @@
 //! The data folder: its lock, its permissions, and the files in it other than the database.
 
+mod doctor_report;
 mod key_files;
 mod last_backup;
 mod replacement;
@@ -15,7 +16,7 @@ use std::{
     sync::Arc,
 };
 
-pub use self::{reserve::Reserve, spool::Spool};
+pub use self::{doctor_report::DoctorReport, reserve::Reserve, spool::Spool};
 use crate::{private_file, token::UnusableKey};
 
 /// The name of a file until it is written completely.
@@ -225,6 +226,16 @@ fn is_ours(name: &OsStr, database: Option<&OsStr>) -> bool {
         || ["doorward.lock", "doorward.sock", "doorward.reserve", UNFINISHED].contains(&name)
         || key_files::is_key_file(name)
         || last_backup::is_time_of_backup(name)
+        || doctor_report::is_report(name)
+}
+
+/// Replaces the contents of a file as a whole, which has the second name until it is complete.
+fn replace(folder: &Path, [name, unfinished]: [&str; 2], contents: &[u8]) -> io::Result<()> {
+    let unfinished = folder.join(unfinished);
+    let mut options = private_file::options();
+    let mut file = private_file::open_or_create(&unfinished, options.truncate(true))?;
+    file.write_all(contents)?;
+    fs::rename(&unfinished, folder.join(name))
 }
 
 fn io_error(path: &Path, error: io::Error) -> Error {

@@ -43,7 +43,8 @@ use crate::{
     credential::{passkey::RelyingParty, password::Hasher},
     data_folder::DataFolder,
     event::{Actor, Event, EventKind, Events},
-    network::{Probes, ProxyWarnings},
+    network::{ClientInfo, Probes, ProxyWarnings},
+    request_id::RequestId,
     session::Session,
     store::Store,
     throttle::Throttle,
@@ -182,7 +183,17 @@ impl Doorward {
         self.inner.refusals.by_id(id)
     }
 
+    /// Records a refusal by a policy on a route of the app.
     pub(crate) fn record_refusal(&self, refused: Refused) -> DecisionId {
+        self.record_refusal_of(refused, || (None, None))
+    }
+
+    /// Records a refusal. If it is known who was refused, it is also an event, with the client and the id of the request.
+    pub(crate) fn record_refusal_of(
+        &self,
+        refused: Refused,
+        sender: impl FnOnce() -> (Option<ClientInfo>, Option<RequestId>),
+    ) -> DecisionId {
         let sampled = refused.event_of_caller();
         let id = self.inner.refusals.record(refused);
         if let Some((user, guard, only_reported)) = sampled {
@@ -190,7 +201,8 @@ impl Doorward {
             let kind = EventKind::GuardRefused { guard, decision, only_reported };
             let event = Event::by_service(self.now(), kind);
             let (actor, subject) = (Actor::User(user), Some(user));
-            self.events().publish(&Event { actor, subject, ..event });
+            let (client, request_id) = sender();
+            self.events().publish(&Event { actor, subject, client, request_id, ..event });
         }
         id
     }

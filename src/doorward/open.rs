@@ -243,6 +243,7 @@ impl Doorward {
         if opened_for == OpenedFor::Serve {
             let loaded = async {
                 doorward.load_failures().await?;
+                doorward.begin_search_terms().await?;
                 doorward.read_foreign_hashes().await
             };
             loaded.await.map_err(|error| OpenError::Store {

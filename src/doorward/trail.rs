@@ -1,8 +1,8 @@
 //! Upkeep of the audit trail: what was refused is written, events get their places in the tree, and checkpoints are published.
 
 use std::{
-    fs::OpenOptions,
-    io::{self, Write as _},
+    fs::{File, OpenOptions},
+    io::{self, Read as _, Seek as _, SeekFrom, Write as _},
     path::Path,
     sync::{
         Mutex, PoisonError,
@@ -118,8 +118,9 @@ impl Doorward {
         if left_out.is_empty() {
             return Ok(());
         }
-        let event = Event::by_service(self.now(), EventKind::EventsLeftOut(left_out));
-        self.store().record(vec![event]).await
+        let event = Event::by_service(self.now(), EventKind::EventsLeftOut(left_out.clone()));
+        let recorded = self.store().record(vec![event]).await;
+        recorded.inspect_err(|_| self.events().unrecorded().put_back_left_out(left_out))
     }
 
     /// Gives all events a place in the tree.
@@ -149,7 +150,11 @@ impl Doorward {
             return Ok(());
         }
         let signed = self.have_cosigned(signed, limit).await?;
-        self.store().set_checkpoint(&signed).await?;
+        let stored = self.store().audit_tree().await?.checkpoint;
+        // Another instance may have published a later one meanwhile.
+        if stored.is_none_or(|stored| stored.checkpoint.size <= signed.checkpoint.size) {
+            self.store().set_checkpoint(&signed).await?;
+        }
         let text = signed.to_string();
         tracing::info!(size = signed.checkpoint.size, checkpoint = &*text, "audit checkpoint");
         if let Some(file) = &self.settings().audit.checkpoint_file
@@ -173,13 +178,16 @@ impl Doorward {
         let mut is_due = false;
         loop {
             let events = self.store().oldest_numbered(number, BATCH).await?;
-            let old: Vec<_> = events.iter().take_while(|event| event.id.time() < expired).collect();
+            // A clock that was wrong may have made an event of the future, which must not keep later ones.
+            let is_past = |time| time < expired || time > self.now();
+            let past: Vec<_> = events.iter().take_while(|event| is_past(event.id.time())).collect();
+            let old: Vec<_> = past.iter().filter(|event| event.id.time() < expired).collect();
             is_due |= old.iter().any(|event| event.id.time() < due);
             if !is_due || old.is_empty() {
                 break;
             }
             number = old.last().and_then(|event| event.number).map_or(number, |last| last + 1);
-            if old.len() < BATCH {
+            if past.len() < BATCH {
                 break;
             }
         }
@@ -209,8 +217,14 @@ fn changed_settings(settings: &Settings) -> Vec<(&'static str, String)> {
 }
 
 /// Appends to a file, so that it can be one that nobody may change otherwise (`chattr +a`).
-fn append(file: &Path, text: &str) -> io::Result<()> {
-    let mut file = OpenOptions::new().create(true).append(true).open(file)?;
+fn append(path: &Path, text: &str) -> io::Result<()> {
+    let mut file = OpenOptions::new().create(true).append(true).open(path)?;
+    // A full disk or a crash may have left half a line.
+    let is_torn = File::open(path).is_ok_and(|mut read| {
+        let mut last = [0];
+        read.seek(SeekFrom::End(-1)).is_ok() && read.read_exact(&mut last).is_ok() && last != *b"\n"
+    });
+    let text = if is_torn { format!("\n{text}") } else { text.to_owned() };
     file.write_all(text.as_bytes())?;
     file.sync_data()
 }

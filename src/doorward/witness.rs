@@ -27,6 +27,9 @@ enum Failure {
          or rewritten; `doorward audit verify` says more"
     )]
     NotContinued { witnessed: u64 },
+    /// The witness has cosigned more events than the checkpoint has.
+    #[error("it has cosigned {witnessed} events already")]
+    Ahead { witnessed: u64 },
     #[error(transparent)]
     Store(#[from] store::Error),
 }
@@ -42,6 +45,17 @@ impl Doorward {
         match self.ask_witness(url, &signed, limit).await {
             Ok(cosigned) => Ok(cosigned),
             Err(Failure::Store(error)) => Err(error),
+            // Another instance was faster.
+            Err(Failure::Ahead { witnessed })
+                if self.store().audit_tree().await?.size >= witnessed =>
+            {
+                Ok(signed)
+            }
+            Err(Failure::Ahead { witnessed }) => {
+                let error = Failure::NotContinued { witnessed };
+                tracing::error!(%error, witness = url, "the witness refuses the audit trail");
+                Ok(signed)
+            }
             Err(error @ Failure::NotContinued { .. }) => {
                 tracing::error!(%error, witness = url, "the witness refuses the audit trail");
                 Ok(signed)
@@ -66,7 +80,7 @@ impl Doorward {
         for _ in 0..3 {
             let old = witnessed.load(Ordering::Relaxed);
             if old > size {
-                return Err(Failure::NotContinued { witnessed: old });
+                return Err(Failure::Ahead { witnessed: old });
             }
             let tiles = self.store().tiles(tree::tiles_for_consistency(old, size)).await?;
             let proof = tiles.consistency_proof(old, size).unwrap_or_default();

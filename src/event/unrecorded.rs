@@ -94,6 +94,14 @@ impl Unrecorded {
         left_out.into_iter().map(|(kind, count)| LeftOut { kind, count }).collect()
     }
 
+    /// Puts counts back that could not be recorded.
+    pub fn put_back_left_out(&self, left_out: Vec<LeftOut>) {
+        let mut waiting = self.lock();
+        for LeftOut { kind, count } in left_out {
+            *waiting.left_out.entry(kind).or_default() += count;
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, Waiting> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

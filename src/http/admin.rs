@@ -16,7 +16,7 @@ use crate::{
         api_key::{KeyError, RefusedKey},
         guard::RequestFacts,
         key_fault::KeyFault,
-        refusals::{Refused, RefusedBy},
+        refusals::{DecisionId, Refused, RefusedBy},
         scope::{Scope, Scopes},
     },
     account::proof::is_fresh,
@@ -197,10 +197,16 @@ async fn identify_administrator(
         let missing = missing.filter(|_| doorward.opens_only_account(&caller));
         let refused = Refused::caller(RefusedBy::Policy(POLICY), &caller, missing, doorward.now());
         let challenge = missing.map_or(Challenge::InsufficientScope, Challenge::Missing);
-        return Err(Error::Unauthorized(challenge, Some(doorward.record_refusal(refused))));
+        let decision = record_refusal(doorward, refused, &requester);
+        return Err(Error::Unauthorized(challenge, Some(decision)));
     }
     let administrator = Administrator::user(caller.user.id, &requester);
     Ok(Identified { administrator, scopes, person: Some(caller) })
+}
+
+fn record_refusal(doorward: &Doorward, refused: Refused, requester: &Requester) -> DecisionId {
+    let sender = || (Some(requester.client.clone()), requester.request_id);
+    doorward.record_refusal_of(refused, sender)
 }
 
 /// The holder of an API key, if the key has the scope and its own condition is true. That of a person has no scope that they do
@@ -218,7 +224,7 @@ async fn identify_key(
             _ => Challenge::InvalidToken,
         };
         let refused = Refused::key(RefusedBy::Policy(POLICY), refused, doorward.now());
-        Error::Unauthorized(challenge, Some(doorward.record_refusal(refused)))
+        Error::Unauthorized(challenge, Some(record_refusal(doorward, refused, requester)))
     };
     let holder = match doorward.key_holder(sent).await {
         Ok(holder) => holder,

@@ -48,8 +48,13 @@ pub(super) fn requester(parts: &Parts, doorward: &Doorward) -> Requester {
 
 /// The client of a request.
 pub(super) fn client_info(parts: &Parts, doorward: &Doorward) -> ClientInfo {
-    let address = counted_address(&parts.headers, peer(&parts.extensions), doorward);
-    let user_agent = parts.headers.get(USER_AGENT).and_then(|value| value.to_str().ok());
+    client_at(&parts.headers, peer(&parts.extensions), doorward)
+}
+
+/// The client of a request with these headers, which this peer has sent.
+pub(super) fn client_at(headers: &HeaderMap, peer: IpAddr, doorward: &Doorward) -> ClientInfo {
+    let address = counted_address(headers, peer, doorward);
+    let user_agent = headers.get(USER_AGENT).and_then(|value| value.to_str().ok());
     ClientInfo::new(address, user_agent.unwrap_or_default())
 }
 

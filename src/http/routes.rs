@@ -112,7 +112,7 @@ pub fn routes() -> Vec<Route> {
         api(Get, "/api/admin/imported-hashes", Admin(UsersRead), imported_hashes::list),
         api(Delete, "/api/admin/imported-hashes", Fresh(UsersWrite), imported_hashes::drop),
         api(Get, "/api/admin/invitations", Admin(InvitationsRead), all_invitations::list),
-        api(Post, "/api/admin/invitations", Admin(InvitationsWrite), all_invitations::create),
+        api(Post, "/api/admin/invitations", Fresh(InvitationsWrite), all_invitations::create),
         api(
             Delete,
             "/api/admin/invitations/{invitation}",
@@ -256,7 +256,7 @@ pub fn routes() -> Vec<Route> {
         page(
             Post,
             "/admin/invitations",
-            Admin(InvitationsWrite),
+            Fresh(InvitationsWrite),
             pages::admin::invitations::invite,
         ),
         page(

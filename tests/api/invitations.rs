@@ -222,7 +222,10 @@ async fn the_operator_is_told_what_is_wrong_with_an_invitation() {
         (
             "bob@example.com",
             &["a b"],
-            (400, json!("\"a b\" is not a role: use 1 to 64 letters, digits and _ - : . /")),
+            (
+                400,
+                json!([{"role": "\"a b\" is not a role: use 1 to 64 letters, digits and _ - : . /"}]),
+            ),
         ),
         (
             "bob@example.com",

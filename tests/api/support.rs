@@ -2,6 +2,7 @@
 
 use std::{
     net::SocketAddr,
+    path::Path,
     sync::{
         Arc,
         atomic::{AtomicI64, Ordering},
@@ -99,6 +100,11 @@ pub struct Member {
 impl TestServer {
     pub async fn open() -> Self {
         Self::open_with(|settings| settings).await
+    }
+
+    /// The data folder.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
     }
 
     pub async fn open_with(change: impl FnOnce(Settings) -> Settings) -> Self {

@@ -270,6 +270,19 @@ def test_a_flood_of_failures_is_recorded_in_part_and_the_rest_is_counted(sqlite)
     assert sqlite.verify("--checkpoint", sqlite.checkpoints)["findings"] == []
 
 
+def test_a_refusal_by_a_guard_says_who_was_refused_and_where_from(sqlite):
+    (sqlite.folder / "doorward.toml").write_text("""guards.staff.allow = '"staff" in user.roles'\n""")
+    with sqlite.service() as service, Client(service) as client:
+        _, body = client.register("ada@example.com")
+        assert client.call("GET", "/api/auth/staff", body["token"])[0] == 401
+        # Who is not signed in is sent to sign in, which is no event.
+        assert client.call("GET", "/api/auth/staff")[0] == 401
+    (event,) = sqlite.events("--kind", "guard_refused")
+    assert event["subject"] == event["actor"]["id"] == body["id"] and event["outcome"] == "failure"
+    assert event["address"] == "127.0.0.1" and event["requestId"]
+    assert event["details"]["guard"] == "staff" and event["details"]["decision"]
+
+
 def test_orders_of_the_operator_name_them_and_their_settings(sqlite):
     with sqlite.service() as service, Client(service) as client:
         _, body = client.register("ada@example.com")

@@ -1,6 +1,7 @@
 """Plants one mistake at a time. Each must be found by its name, and no other one must be reported."""
 
 import contextlib
+import json
 import os
 import re
 import shutil
@@ -188,6 +189,8 @@ def test_a_backup_that_is_old_or_missing(site):
         found = site.doctor.findings()
         assert set(found) == {"backup-old"}
         assert found["backup-old"]["problem"] == "the last backup is 10 days old"
+        report = json.loads((site.folder / "data" / "doctor-report").read_text())
+        assert [finding.partition(" [")[0] for finding in report["findings"]] == ["warning: the last backup is 10 days old"]
         last.rename(site.folder / "last-backup")
         assert set(site.doctor.findings()) == {"backup-missing"}
         # What Litestream leaves beside a database that it copies.

@@ -10,7 +10,14 @@ import schemathesis
 
 URL = os.environ["DOORWARD_URL"]
 CLIENT = os.environ["DOORWARD_CLIENT"]
+KEY = os.environ["DOORWARD_KEY"]
 opener = build_opener(ProxyHandler({}))
+
+
+@schemathesis.serializer("application/x-ndjson")
+def lines(context, value):
+    values = value if isinstance(value, list) else [value]
+    return "\n".join(value if isinstance(value, str) else json.dumps(value) for value in values).encode()
 
 
 def registered(name):
@@ -25,6 +32,8 @@ class Credentials:
     def get(self, case, context):
         if case.operation.path.startswith("/oauth/"):
             return "Basic " + b64encode(CLIENT.encode()).decode()
+        if case.operation.path.startswith("/api/admin/"):
+            return f"Bearer {KEY}"
         name = "Miles Davis" if case.operation.path == "/api/auth/miles" else "Ada Lovelace"
         return "Bearer " + registered(name)
 

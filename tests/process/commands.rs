@@ -145,7 +145,7 @@ fn a_list_can_be_filtered_and_read_in_pages() {
         (&["--disabled", "bob"], all("")),
         (&["--after", "bob@example.com"], all("cy")),
         (&["--limit", "3"], all("ad bo cy")),
-        (&["--limit", "1"], ("ad".into(), "more may follow: --after ada@example.com\n".into())),
+        (&["--limit", "1"], ("ad".into(), "more may follow: --after 'ada@example.com'\n".into())),
     ] {
         assert_eq!(listed(arguments), expected, "{arguments:?}");
     }

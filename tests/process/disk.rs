@@ -5,6 +5,8 @@ use std::{
     io::{ErrorKind, Write},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
+    thread,
+    time::Duration,
 };
 
 use rustix::process::{Flock, FlockOffsetType, FlockType, fcntl_getlk};
@@ -323,6 +325,11 @@ fn a_write_that_fails_once_is_not_acknowledged_and_the_next_one_is() {
         let (home, ledger) = (Home::new(), Ledger::default());
         let server = home.start();
         let ada = server.client.register("ada@example.com");
+        // The fault would otherwise meet a write of the start.
+        eventually("the start is recorded", || {
+            !stdout_of(&home, &["audit", "list", "--kind", "service_started"]).is_empty()
+        });
+        thread::sleep(Duration::from_secs(1));
         let Some(saboteur) = Saboteur::attach(&server, fault) else { return };
         assert!(ledger.register(&server.client, "first@example.com", true));
         assert_eq!(ledger.figures().registered, 0, "{fault}: acknowledged a failed write");

@@ -44,6 +44,9 @@ def sessions(service, ada):
     assert (status, me["email"], me["emailVerified"], me["roles"]) == (200, ada["email"], True, ["staff"]), me
     token = service.log_in(ada["email"], ada["password"])
     assert token and service.admits(token)
+    # The new version makes the index of a search.
+    search = ("user", "list", ada["email"].partition("@")[0], "--role", "staff")
+    eventually("users are found", lambda: ada["email"] in service.command(*search))
     status, refreshed = service.call("POST", "/api/auth/refresh", token=ada["token"])
     assert status == 200 and service.admits(refreshed["token"])
     # Whoever presents a token that was replaced long ago has stolen it, and its session ends.

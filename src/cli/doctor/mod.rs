@@ -24,11 +24,12 @@ use crate::{
     clock::Clock,
     config::{DatabaseUrl, Origins, Sources, reachable},
     control::{self, AdminClient},
+    data_folder::{DataFolder, DoctorReport},
     http::api::admin::status::Status,
     store::DatabaseReport,
 };
 
-/// Look for mistakes in the set-up and say what to do; changes nothing and sends no mail
+/// Look for mistakes in the set-up and say what to do; sends no mail
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   doorward doctor
@@ -44,11 +45,15 @@ pub(super) struct Doctor {
 
 impl Doctor {
     pub(super) fn run(self, sources: Sources) -> anyhow::Result<()> {
-        let mut report = Report::default();
+        let (mut report, mut folder) = (Report::default(), None);
         if let Some((settings, origins)) = settings::read(&mut report, sources) {
+            folder = settings.folder().filter(|folder| folder.is_dir()).map(Path::to_owned);
             block_on(examine(&mut report, settings, &origins))?;
         }
         report.finish();
+        if let Some(folder) = folder {
+            record(&folder, &report);
+        }
         if self.output.json {
             print_json(&report)?;
         } else {
@@ -71,6 +76,20 @@ impl Doctor {
             let errors = counted(errors, "error", "errors");
             print_line!("{errors}, {}", counted(warnings, "warning", "warnings"));
         }
+    }
+}
+
+/// Keeps the report for the page of administrators.
+fn record(folder: &Path, report: &Report) {
+    let kept = DoctorReport {
+        at: Clock::system().now().to_string(),
+        findings: report.findings().iter().map(ToString::to_string).collect(),
+    };
+    if let Err(error) = DataFolder::record_doctor_report(folder, &kept) {
+        eprint_line!(
+            "the page of administrators shows an older report: {}: {error}",
+            folder.display()
+        );
     }
 }
 

@@ -153,7 +153,9 @@ impl From<SetPasswordError> for Error {
 impl From<RoleError> for Error {
     fn from(error: RoleError) -> Self {
         match error {
-            RoleError::Invalid(_) => Self::NotDone(StatusCode::BAD_REQUEST, error.to_string()),
+            RoleError::Invalid(_) => {
+                Self::Invalid(vec![("role".into(), Fault::malformed(error.to_string()))])
+            }
             RoleError::TooMany => Self::NotDone(StatusCode::CONFLICT, error.to_string()),
             RoleError::NoSuchUser => Self::NotFound,
             RoleError::Store(error) => error.into(),

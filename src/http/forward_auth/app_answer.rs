@@ -165,7 +165,7 @@ impl GuardRoutes {
             );
         }
         let missing = refused.missing();
-        let decision = self.doorward.record_refusal(refused);
+        let decision = request.forwarded.record_refusal(&self.doorward, refused);
         if !request.is_navigation() {
             return Err(match reason {
                 AppRefusal::SignIn(reason) => Error::Unauthorized(reason.into(), Some(decision)),

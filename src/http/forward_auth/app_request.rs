@@ -20,7 +20,6 @@ use crate::{
             cross_site::{is_own_request, is_safe},
             navigation::is_navigation,
         },
-        client_ip::client_info,
         paths::{APP_SIGN_IN, APP_SIGN_OUT, page_of},
     },
     network::Requester,
@@ -219,9 +218,8 @@ impl<'a> AppRequest<'a> {
     ) -> Result<Redirection, CodeError> {
         let names = self.cookie_names();
         let code = self.code().unwrap_or_default();
-        let ForwardedRequest { parts, id, .. } = self.forwarded;
-        let client = client_info(parts, doorward);
-        let requester = Requester { request_id: Some(id), ..Requester::new(client) };
+        let client = self.forwarded.client(doorward);
+        let requester = Requester { request_id: Some(self.forwarded.id), ..Requester::new(client) };
         let (attempts, origin) = (names.attempts(self.headers), self.origin.as_str());
         match app_sign_in::use_code(doorward, code, origin, &attempts, &requester).await {
             Ok(used) => {

@@ -97,7 +97,7 @@ impl GuardRoutes {
         let Refusal { challenge, refused, caller } = refusal;
         match guard.mode {
             Mode::Enforce => {
-                let id = self.doorward.record_refusal(refused);
+                let id = request.record_refusal(&self.doorward, refused);
                 Err(Error::Unauthorized(challenge, Some(id)))
             }
             Mode::Report => {
@@ -144,7 +144,7 @@ pub(super) fn report(
     caller: Option<&Caller>,
     request: &ForwardedRequest<'_>,
 ) -> Response {
-    let id = doorward.record_refusal(refused);
+    let id = request.record_refusal(doorward, refused);
     if FloodLine::WouldBeRefused.is_written("") {
         tracing::info!(guard = guard.name, decision = %id, "would have been refused");
     }

@@ -6,9 +6,14 @@ use axum::http::{HeaderName, HeaderValue, Method, header, request::Parts};
 use ipnet::IpNet;
 
 use crate::{
-    access::guard::{ProxyStyle, RequestFacts, host_of, is_host_header, path_of},
+    Doorward,
+    access::{
+        guard::{ProxyStyle, RequestFacts, host_of, is_host_header, path_of},
+        refusals::{DecisionId, Refused},
+    },
     clock::Timestamp,
-    http::client_ip::{client_address, is_trusted},
+    http::client_ip::{client_address, client_at, is_trusted},
+    network::ClientInfo,
     request_id::RequestId,
 };
 
@@ -27,6 +32,16 @@ pub(super) struct ForwardedRequest<'a> {
 }
 
 impl<'a> ForwardedRequest<'a> {
+    /// The client that sends it.
+    pub(super) fn client(&self, doorward: &Doorward) -> ClientInfo {
+        client_at(&self.parts.headers, self.peer, doorward)
+    }
+
+    /// Records that a guard refuses it.
+    pub(super) fn record_refusal(&self, doorward: &Doorward, refused: Refused) -> DecisionId {
+        doorward.record_refusal_of(refused, || (Some(self.client(doorward)), Some(self.id)))
+    }
+
     /// The facts that conditions read, as far as they are `wanted`. With a proxy style, they come from the headers of that
     /// style, and only if the request comes from a trusted proxy.
     pub(super) fn facts(

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::{http::header, response::Response};
+use axum::response::Response;
 
 use super::{
     GuardRoutes,
@@ -18,11 +18,7 @@ use crate::{
         key_fault::KeyFault,
         refusals::{Refused, RefusedBy},
     },
-    http::{
-        client_ip::counted_address,
-        error::{Challenge, Error},
-    },
-    network::ClientInfo,
+    http::error::{Challenge, Error},
 };
 
 impl GuardRoutes {
@@ -53,13 +49,17 @@ impl GuardRoutes {
                 return self.refuse(guard, refusal, &request, decision);
             }
         };
-        let caller = holder.caller(self.client_of(&request));
-        let refused = match self.check_key(guard, &holder, &request) {
-            Err(refused) => Some(by_key(refused)),
-            Ok(()) => caller
-                .as_ref()
-                .and_then(|caller| self.refusal_of_owner(guard, &holder, caller, &request)),
-        };
+        if let Err(refused) = self.check_key(guard, &holder, &request) {
+            *decision = Decision::Refused;
+            let (challenge, refused) = (Challenge::InsufficientScope, by_key(refused));
+            // A guard that only reports admits the request, but not as the owner of the key.
+            let refusal = Refusal { challenge, refused, caller: None };
+            return self.refuse(guard, refusal, &request, decision);
+        }
+        let caller = holder.caller(request.client(doorward));
+        let refused = caller
+            .as_ref()
+            .and_then(|caller| self.refusal_of_owner(guard, &holder, caller, &request));
         match refused {
             None => Ok(declared_admission(doorward, guard, caller.as_ref(), &request)),
             Some(refused) => {
@@ -101,12 +101,5 @@ impl GuardRoutes {
             let refused = Refused::by_condition(guard, caller, &facts, &Reachable::default());
             refused.with_key(holder.key.id)
         })
-    }
-
-    fn client_of(&self, request: &ForwardedRequest<'_>) -> ClientInfo {
-        let headers = &request.parts.headers;
-        let address = counted_address(headers, request.peer, &self.doorward);
-        let user_agent = headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok());
-        ClientInfo::new(address, user_agent.unwrap_or_default())
     }
 }

@@ -4,6 +4,7 @@ use axum::{extract::State, http::StatusCode};
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
+use super::target::check_changed;
 use crate::{
     Doorward,
     account::import,
@@ -95,6 +96,11 @@ pub(in crate::http) async fn drop(
     let users = users.unwrap_or_default();
     let users: Result<Vec<_>, _> = users.iter().map(|id| to_id(id)).collect();
     let users = users.map_err(|fault| Error::Invalid(vec![("users".into(), fault)]))?;
+    for id in &users {
+        if let Some(user) = doorward.user_by_id(*id).await? {
+            check_changed(&doorward, admin.scopes(), &user)?;
+        }
+    }
     let dropped = import::drop_hashes(&doorward, &users, &admin).await?;
     tracing::info!(hashes = dropped, "imported password hashes dropped");
     Ok(NoStore(StatusCode::OK, Dropped { dropped }))

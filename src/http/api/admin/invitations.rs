@@ -16,9 +16,10 @@ use super::{
 use crate::{
     Doorward,
     account::{InvitationTicket, InviteError, Invited, NewInvitation, invite},
+    fault::Fault,
     http::{
         Error,
-        admin::{Admin, InvitationsRead, InvitationsWrite},
+        admin::{Admin, FreshAdmin, InvitationsRead, InvitationsWrite},
         answer::{NoContent, NoStore},
         form::Form,
         query::Query,
@@ -135,7 +136,7 @@ pub(in crate::http) async fn list(
 
 pub(in crate::http) async fn create(
     State(doorward): State<Doorward>,
-    admin: Admin<InvitationsWrite>,
+    admin: FreshAdmin<InvitationsWrite>,
     headers: HeaderMap,
     mut form: Form,
 ) -> Result<NoStore<MadeInvitation>, Error> {
@@ -161,7 +162,9 @@ pub(in crate::http) async fn create(
     let invited = invite::make_once(&doorward, invitation, id, &admin).await;
     let invited = invited.map_err(|error| match error {
         InviteError::Role(error) => error.into(),
-        InviteError::Lifetime => Error::NotDone(StatusCode::BAD_REQUEST, error.to_string()),
+        InviteError::Lifetime => {
+            Error::Invalid(vec![("lifetime".into(), Fault::malformed(error.to_string()))])
+        }
         InviteError::Closed => Error::NotDone(StatusCode::FORBIDDEN, error.to_string()),
         error => error.into(),
     })?;

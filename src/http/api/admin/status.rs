@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Doorward,
     account::status,
+    data_folder::DoctorReport,
     event::Actor,
     http::{
         Error,
@@ -37,6 +38,8 @@ pub struct Status {
     pub free_bytes: Option<u64>,
     /// When `doorward backup` has made the last backup.
     pub last_backup_at: Option<String>,
+    /// What `doorward doctor` has found last.
+    pub doctor: Option<DoctorReport>,
     /// The settings in force, without secrets.
     pub settings: BTreeMap<String, String>,
 }
@@ -73,6 +76,7 @@ impl From<status::Status> for Status {
             sizes,
             free_bytes,
             last_backup,
+            doctor,
         } = status;
         Self {
             version: version.to_owned(),
@@ -84,6 +88,7 @@ impl From<status::Status> for Status {
             sizes: sizes.map(Sizes::from),
             free_bytes,
             last_backup_at: last_backup.map(|at| at.to_string()),
+            doctor,
             settings: settings.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
         }
     }

@@ -38,8 +38,14 @@ pub(super) async fn find_to_change(
     id_or_email: &str,
 ) -> Result<User, Error> {
     let user = find(doorward, id_or_email).await?;
+    check_changed(doorward, scopes, &user)?;
+    Ok(user)
+}
+
+/// Refuses to change a user who may do more than these scopes.
+pub(super) fn check_changed(doorward: &Doorward, scopes: Scopes, user: &User) -> Result<(), Error> {
     match doorward.settings().admin_roles.may_manage(scopes, &user.roles) {
-        true => Ok(user),
+        true => Ok(()),
         false => Err(forbidden(
             "this user may do more than you: somebody who may do the same has to change them",
         )),

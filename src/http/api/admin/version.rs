@@ -1,10 +1,11 @@
 //! `ETag` and `If-Match` (RFC 9110) on a user.
 
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, header};
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 
 use crate::{
     account::edit::EditError,
+    fault::Fault,
     http::Error,
     user::{User, UserVersion},
 };
@@ -22,8 +23,8 @@ pub(super) fn expected(headers: &HeaderMap, user: &User) -> Result<Option<UserVe
         return Ok(None);
     }
     let malformed = || {
-        let reason = "If-Match is not a list of tags: send the ETag of the user, with its quotes";
-        Error::NotDone(StatusCode::BAD_REQUEST, reason.into())
+        let fault = Fault::malformed("Expected the ETag of the user, with its quotes");
+        Error::Invalid(vec![("If-Match".into(), fault)])
     };
     let (current, mut is_current) = (tag_of(user), false);
     for field in fields {

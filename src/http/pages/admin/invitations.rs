@@ -11,7 +11,7 @@ use super::{
         text::Done,
         view::{AdminInvitations, Place, RefusedForm, Secret},
     },
-    AdminVisit, PAGE_ROWS,
+    AdminVisit, FreshAdminVisit, PAGE_ROWS,
 };
 use crate::{
     access::scope::Scope,
@@ -32,7 +32,7 @@ pub(in crate::http) async fn show(visit: AdminVisit<InvitationsRead>) -> Result<
 }
 
 pub(in crate::http) async fn invite(
-    visit: AdminVisit<InvitationsWrite>,
+    visit: FreshAdminVisit<InvitationsWrite>,
     PageForm(mut form): PageForm,
 ) -> Result<Response, Error> {
     let typed = ["email", "roles", "days"].map(|name| (name, form.typed(name))).to_vec();

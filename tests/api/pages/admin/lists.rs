@@ -1,6 +1,7 @@
 //! Guards, refusals, signing keys, mail and the overview.
 
 use axum::http::header;
+use doorward::internals::data_folder::{DataFolder, DoctorReport};
 use serde_json::json;
 
 use super::*;
@@ -18,6 +19,25 @@ async fn the_overview_shows_how_the_service_is_doing() {
     assert_ne!(other.header(header::CONTENT_SECURITY_POLICY).unwrap(), policy, "its own sheet");
     admin.language = "de";
     assert_shows(&admin.get("/admin").await, 200, &["Übersicht", "lang=\"de\""]);
+}
+
+#[tokio::test]
+async fn the_overview_shows_what_doctor_has_found() {
+    let server = server().await;
+    let mut admin = admin_browser(&server).await;
+    let page = admin.get("/admin").await;
+    assert_shows(&page, 200, &["<dt>Last run of doorward doctor</dt><dd>Never</dd>"]);
+    let finding = "warning: the disk is <almost> full [disk-low]".to_owned();
+    let report = DoctorReport { at: "2027-01-15T07:00:00.000Z".into(), findings: vec![finding] };
+    DataFolder::record_doctor_report(server.folder(), &report).unwrap();
+    let page = admin.get("/admin").await;
+    assert_shows(
+        &page,
+        200,
+        &["<li>warning: the disk is &#60;almost&#62; full", "15 January 2027"],
+    );
+    let status = server.operator("GET", "/api/admin/status", serde_json::Value::Null).await;
+    assert_eq!(status.json()["doctor"]["at"], "2027-01-15T07:00:00.000Z");
 }
 
 #[tokio::test]

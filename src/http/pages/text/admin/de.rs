@@ -30,11 +30,11 @@ pub(in super::super) const TEXTS: AdminTexts = AdminTexts {
     // Users.
     all_users: "Alle Personen",
     add_user: "Person hinzufügen",
-    name_or_address: "Teil eines Namens oder einer Adresse",
+    name_or_address: "Anfang eines Namens oder einer Adresse",
     role: "Rolle",
     roles: "Rollen",
     only_disabled: "Nur gesperrte Personen",
-    no_users: "Keine Person passt dazu. Versuchen Sie einen kürzeren Teil des Namens.",
+    no_users: "Keine Person passt dazu. Versuchen Sie es mit weniger Buchstaben.",
     last_sign_in: "Letzte Anmeldung",
     disabled: "Gesperrt",
     without_password: "Ohne Passwort",
@@ -124,6 +124,8 @@ pub(in super::super) const TEXTS: AdminTexts = AdminTexts {
     database: "Datenbank",
     free_space: "Freier Speicherplatz",
     last_backup: "Letzte Sicherung",
+    doctor: "Was doorward doctor gefunden hat",
+    last_doctor: "Letzter Lauf von doorward doctor",
     certificate_until: "Zertifikat gültig bis",
 
     // Guards.

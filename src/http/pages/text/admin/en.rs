@@ -30,11 +30,11 @@ pub(in super::super) const TEXTS: AdminTexts = AdminTexts {
     // Users.
     all_users: "All users",
     add_user: "Add a user",
-    name_or_address: "Part of a name or address",
+    name_or_address: "Start of a name or address",
     role: "Role",
     roles: "Roles",
     only_disabled: "Only disabled users",
-    no_users: "No user matches. Try a shorter part of the name.",
+    no_users: "No user matches. Try fewer letters.",
     last_sign_in: "Last sign-in",
     disabled: "Disabled",
     without_password: "No password",
@@ -124,6 +124,8 @@ pub(in super::super) const TEXTS: AdminTexts = AdminTexts {
     database: "Database",
     free_space: "Free disk space",
     last_backup: "Last backup",
+    doctor: "What doorward doctor has found",
+    last_doctor: "Last run of doorward doctor",
     certificate_until: "Certificate valid until",
 
     // Guards.

@@ -176,6 +176,8 @@ pub struct AdminTexts {
     pub database: &'static str,
     pub free_space: &'static str,
     pub last_backup: &'static str,
+    pub doctor: &'static str,
+    pub last_doctor: &'static str,
     pub certificate_until: &'static str,
 
     // Guards.

@@ -62,6 +62,7 @@ struct Html<'a> {
     a: &'static AdminTexts,
     frame: &'a Frame,
     findings: &'a [String],
+    doctor: &'a [String],
     figures: Vec<Figure>,
     charts: Vec<Chart>,
     guards: Option<List<'a>>,
@@ -83,6 +84,7 @@ impl Overview<'_> {
             a,
             frame,
             findings: &self.findings,
+            doctor: self.status.doctor.as_ref().map_or(&[], |report| &report.findings),
             figures: figures.unwrap_or_default(),
             charts: self.charts(t),
             guards,
@@ -148,6 +150,8 @@ impl Overview<'_> {
             facts.push((a.free_space, format!("{} MB", grouped(bytes / 1_000_000))));
         }
         facts.push((a.last_backup, status.last_backup.map_or_else(|| a.never.into(), at)));
+        let doctor = status.doctor.as_ref().and_then(|report| Timestamp::parse(&report.at));
+        facts.push((a.last_doctor, doctor.map_or_else(|| a.never.into(), at)));
         if let Some(expires) = self.certificate {
             facts.push((a.certificate_until, at(expires)));
         }

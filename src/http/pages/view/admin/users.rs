@@ -19,7 +19,7 @@ use crate::{clock::Timestamp, user::User};
 pub struct Users<'a> {
     pub now: Timestamp,
     pub users: &'a [User],
-    /// A part of the name or the address.
+    /// The starts of words in the name or the address.
     pub text: &'a str,
     pub role: &'a str,
     pub is_only_disabled: bool,
