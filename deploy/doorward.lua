@@ -18,6 +18,9 @@ local FORWARDED_HEADERS = {
     "sec-fetch-site",
     "sec-fetch-mode",
     "sec-fetch-dest",
+    "sec-purpose",
+    "purpose",
+    "x-moz",
     "x-requested-with",
     "sec-websocket-version",
     "access-control-request-method",
@@ -65,6 +68,7 @@ local function is_doorwards(cookie)
     local name = cookie:match("^[^=]*")
     return name == "doorward"
         or name == "doorward-app"
+        or name == "doorward-device"
         or name:find("^doorward%-try%-")
         or name:find("^__Host%-doorward")
 end

@@ -3,7 +3,7 @@
 from urllib.parse import unquote
 
 import pytest
-from support import KINDS, bearer
+from support import KINDS, PROXY_VERSIONS, bearer
 from versions import one_each
 
 FORGED = "forged"
@@ -51,6 +51,22 @@ def test_an_app_gets_the_headers_of_its_guard_and_none_of_the_client(with_header
         answer, arrivals = with_headers.send(headers=forged)
         assert (answer.status, arrivals) == (401, [])
         assert not [name for name, _ in answer.headers if name.lower() in map(str.lower, NAMES)]
+
+
+WAY = ("Port", "Scheme", "Ssl", "Prefix", "Server")
+
+
+@pytest.fixture(params=one_each(PROXY_VERSIONS))
+def proxy_with_headers(request, start_integration):
+    return start_integration(request.param, f"headers-{KINDS[request.param].style}")
+
+
+def test_a_client_does_not_tell_the_app_which_way_it_came(proxy_with_headers, zoe):
+    for spelling in SPELLINGS:
+        forged = [(spelling(f"X-Forwarded-{name}"), FORGED) for name in WAY]
+        answer, [arrival] = proxy_with_headers.send(headers=forged + bearer(zoe.token))
+        assert answer.status == 200
+        assert FORGED not in [value for _, value in arrival.headers], arrival.headers
 
 
 def test_a_client_cannot_have_the_headers_removed_on_the_way(with_headers, zoe):

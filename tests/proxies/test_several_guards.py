@@ -30,6 +30,11 @@ def guards(style, notes, cal):
         proxy = "{style}"
         origins = ["{cal}"]
         headers = {{ X-Cal-User = "user.name" }}
+
+        # Of another proxy. An app may trust its header all the same.
+        [guards.far]
+        allow = "true"
+        headers = {{ X-Far-User = "user.name" }}
     """
 
 
@@ -88,7 +93,8 @@ def site(request, folder, certificate):
 def test_each_host_has_its_own_guard_app_and_headers(site):
     guest, staff = (site.doorward.sign_up(name) for name in ("Guest", "Staff"))
     site.doorward.run("user", "grant", staff.email, "staff")
-    forged = [("X-Notes-User", FORGED), ("X-Cal-User", FORGED), ("X_Cal_User", FORGED)]
+    names = ("X-Notes-User", "X-Cal-User", "X_Cal_User", "X-Notes_User", "x-far-user")
+    forged = [(name, FORGED) for name in names]
 
     answer, arrivals = site.send("notes", forged + bearer(guest.token))
     assert (answer.status, arrivals) == (401, {"notes": [], "cal": []})
@@ -96,6 +102,7 @@ def test_each_host_has_its_own_guard_app_and_headers(site):
     assert (answer.status, arrivals["cal"]) == (200, [])
     [arrival] = arrivals["notes"]
     assert (arrival.header("X-Auth-Policy"), arrival.header("X-Notes-User")) == ("notes", staff.email)
+    assert FORGED not in [value for _, value in arrival.headers], "a header of the other guard"
 
     for user in (guest, staff):
         answer, arrivals = site.send("cal", forged + bearer(user.token))
@@ -103,6 +110,7 @@ def test_each_host_has_its_own_guard_app_and_headers(site):
         [arrival] = arrivals["cal"]
         assert (arrival.header("X-Auth-Policy"), arrival.header("X-Cal-User")) == ("cal", user.name)
         assert arrival.header("X-Auth-User-Id") == user.id
+        assert FORGED not in [value for _, value in arrival.headers], "a header of the other guard"
     for guard in GUARDS:
         answer, arrivals = site.send(guard, forged)
         assert (answer.status, arrivals) == (401, {"notes": [], "cal": []})

@@ -9,6 +9,8 @@ pub(super) struct HeaderLists {
     pub(super) sets: Vec<IdentityHeaders>,
     /// Those that the guard declares, as the operator has written them.
     pub(super) declared: Vec<String>,
+    /// Those that other guards declare. An app may trust them, too, so no client may send them to any host.
+    pub(super) of_others: Vec<String>,
 }
 
 impl HeaderLists {
@@ -28,8 +30,18 @@ impl HeaderLists {
         all().map(str::to_owned).chain(self.declared_besides(is_known)).collect()
     }
 
+    /// The names in lower case of those that only other guards set.
+    fn only_of_others(&self) -> Vec<String> {
+        let removed = self.removed();
+        let others = self.of_others.iter().map(|name| name.to_ascii_lowercase());
+        let mut others: Vec<_> = others.filter(|name| !removed.contains(name)).collect();
+        others.sort_unstable();
+        others.dedup();
+        others
+    }
+
     fn is_in_a_set(&self, name: &str) -> bool {
-        let sets = Self { sets: self.sets.clone(), declared: Vec::new() };
+        let sets = Self { sets: self.sets.clone(), ..Self::default() };
         sets.copied().iter().any(|known| known == name)
     }
 
@@ -44,7 +56,8 @@ impl HeaderLists {
 
     /// A name as files show it.
     fn shown(&self, name: &str) -> String {
-        let declared = self.declared.iter().find(|own| own.eq_ignore_ascii_case(name));
+        let mut declared = self.declared.iter().chain(&self.of_others);
+        let declared = declared.find(|own| own.eq_ignore_ascii_case(name));
         declared.cloned().unwrap_or_else(|| capitalised(name))
     }
 }
@@ -55,20 +68,39 @@ pub(super) fn fill_in(contents: &str, headers: &HeaderLists) -> String {
     let write = |text: String, list: &HeaderList| text.replace(&list(&default), &list(headers));
     let text = LISTS.iter().fold(contents.to_owned(), write);
     let declared = headers.declared_besides(|_| false);
-    declared.iter().fold(text, |text, name| remove(&text, name, &headers.shown(name)))
+    let text = declared.iter().fold(text, |text, name| {
+        // nginx: the list of copied headers sets it.
+        let emptied =
+            format!("            proxy_set_header {} \"\";\n", listed_spelling(&text, name));
+        remove(text.replace(&emptied, ""), &removals(name, &headers.shown(name)))
+    });
+    headers.only_of_others().iter().fold(text, |text, name| {
+        let shown = headers.shown(name);
+        let removals = [&removals(name, &shown)[..], &removals_unless_copied(&shown)[..]].concat();
+        remove(text, &removals)
+    })
 }
 
-/// Adds a declared header to those that a file removes, unless it removes it already. Where a list names what is copied, it also
-/// names what is removed.
-fn remove(text: &str, name: &str, shown: &str) -> String {
-    // nginx: the list of copied headers sets it.
-    let emptied = format!("            proxy_set_header {} \"\";\n", listed_spelling(text, name));
-    let mut text = text.replace(&emptied, "");
-    for (anchor, line) in [
+/// The line that removes a header, and the line after which it stands, in the files where what is copied is removed by another line.
+fn removals(name: &str, shown: &str) -> [(&'static str, String); 3] {
+    [
         ("request_header -X-Method-Override\n", format!("request_header -{shown}\n")),
         ("X-Original-URL: \"\"\n", format!("{shown}: \"\"\n")),
         ("- remove: forwarded\n", format!("- remove: {name}\n")),
-    ] {
+    ]
+}
+
+/// The same in the files where the list of what is copied also says what is removed.
+fn removals_unless_copied(shown: &str) -> [(&'static str, String); 2] {
+    [
+        ("proxy_set_header HTTP2-Settings \"\";\n", format!("proxy_set_header {shown} \"\";\n")),
+        ("http-request del-header HTTP2-Settings\n", format!("http-request del-header {shown}\n")),
+    ]
+}
+
+/// Adds lines that remove a header, unless a file removes it already.
+fn remove(mut text: String, removals: &[(&'static str, String)]) -> String {
+    for (anchor, line) in removals {
         let Some(at) = text.find(anchor) else { continue };
         let start = text[..at].rfind('\n').map_or(0, |end| end + 1);
         let indented = format!("{}{line}", &text[start..at]);
@@ -180,7 +212,7 @@ mod tests {
     ];
 
     fn of(sets: &[IdentityHeaders]) -> HeaderLists {
-        HeaderLists { sets: sets.to_vec(), declared: Vec::new() }
+        HeaderLists { sets: sets.to_vec(), ..HeaderLists::default() }
     }
 
     fn copied(sets: &[IdentityHeaders]) -> Vec<String> {
@@ -300,7 +332,7 @@ mod tests {
         // The first is in a set that is off, the second in a list of headers that are removed, the third in none.
         let declared = ["Remote-User", "X-WEBAUTH-USER", "Tailscale-User-Login"];
         let headers =
-            HeaderLists { sets: Vec::new(), declared: declared.map(str::to_owned).into() };
+            HeaderLists { declared: declared.map(str::to_owned).into(), ..HeaderLists::default() };
         for (kind, form) in
             Kind::value_variants().iter().flat_map(|kind| FORMS.map(|form| (*kind, form)))
         {

@@ -205,9 +205,11 @@ impl Snippet {
             }
             let declared = settings.guards.by_name(guard).map(|guard| &**guard);
             let names = declared.iter().flat_map(|guard| guard.headers.names());
+            let all = settings.guards.iter().flat_map(|guard| guard.headers.names());
             let headers = HeaderLists {
                 sets: settings.identity_headers.clone(),
                 declared: names.map(str::to_owned).collect(),
+                of_others: all.map(str::to_owned).collect(),
             };
             let (hosts, suffix) = (Vec::new(), String::new());
             apps.push(App { guard, declared, address, headers, hosts, suffix });
@@ -320,7 +322,8 @@ fn write_apps(contents: &str, apps: &[App<'_>], entry: &Entry) -> String {
             declared.push(name);
         }
     }
-    text = identity::fill_in(&text, &HeaderLists { sets, declared });
+    let of_others = apps.iter().flat_map(|app| app.headers.of_others.iter().cloned()).collect();
+    text = identity::fill_in(&text, &HeaderLists { sets, declared, of_others });
     if !entry.is_tls() {
         // Envoy compares the hosts of virtual hosts with their ports.
         let routes = "                route_config:\n";
@@ -458,13 +461,17 @@ mod tests {
         }
     }
 
+    const FORMS: [Form; 2] = [Form::Plain, Form::Tls];
     const PROXIES: [Kind; 5] =
         [Kind::Nginx, Kind::Caddy, Kind::Traefik, Kind::Haproxy, Kind::Envoy];
 
     /// Two apps with hosts, addresses and headers of their own.
     fn two_apps() -> Vec<App<'static>> {
-        let headers =
-            |name: &str| HeaderLists { sets: Vec::new(), declared: vec![name.to_owned()] };
+        let headers = |name: &str| HeaderLists {
+            sets: Vec::new(),
+            declared: vec![name.to_owned()],
+            of_others: ["X-notes-User", "X-cal-User", "X-Far-User"].map(str::to_owned).into(),
+        };
         let mut apps = vec![
             app("notes", &["notes.one.test", "notes.two.test"]),
             App { address: app::AppAddress::default_of(7), ..app("cal", &["cal.one.test"]) },
@@ -517,6 +524,79 @@ mod tests {
                 let of =
                     |line: &str, app: &str| line.to_lowercase().contains(&format!("x-{app}-user"));
                 assert!(of(notes, "notes") && !of(notes, "cal") && of(cal, "cal"), "{lines:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_host_removes_the_headers_of_all_guards() {
+        for (entry, form) in [
+            (Entry::Tls { doorward: "door.one.test".into(), port: 8443 }, Form::Tls),
+            (Entry::Plain { port: 8123 }, Form::Plain),
+        ] {
+            for kind in PROXIES {
+                let (mut apps, count) = (two_apps(), 2);
+                let several = write_apps(&text(kind, form), &apps, &entry);
+                apps.truncate(1);
+                let one = write_apps(&text(kind, form), &apps, &entry);
+                for (all, hosts) in [(several, count), (one, 1)] {
+                    let all = all.to_lowercase();
+                    let lines = |line: String| all.matches(&line).count();
+                    for name in ["x-notes-user", "x-cal-user", "x-far-user"] {
+                        let (removals, expected) = match kind {
+                            // Set by the guard, or to nothing.
+                            Kind::Nginx => (lines(format!("proxy_set_header {name} ")), hosts),
+                            // What all sites import, or each site by itself.
+                            Kind::Caddy => {
+                                let sites = if form == Form::Tls { 1 } else { hosts };
+                                (lines(format!("request_header -{name}\n")), sites)
+                            }
+                            Kind::Traefik => (lines(format!("          {name}: \"\"\n")), 1),
+                            Kind::Envoy => (lines(format!("- remove: {name}\n")), 1),
+                            // What the script copies, it removes first.
+                            _ => {
+                                let deleted = lines(format!("http-request del-header {name}\n"));
+                                (deleted + lines(format!("    \"{name}\",\n")), 1)
+                            }
+                        };
+                        assert_eq!(removals, expected, "{name} {hosts}:\n{all}");
+                    }
+                    let emptied = lines("proxy_set_header x-far-user \"\";\n".into());
+                    assert!(kind != Kind::Nginx || emptied == hosts, "{all}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn nginx_and_traefik_remove_what_clients_say_about_their_way() {
+        // The others remove all headers with this prefix, and Traefik those that it sets itself.
+        for form in [Form::Plain, Form::Tls] {
+            for name in ["Port", "Scheme", "Ssl", "Prefix", "Server"] {
+                let line = format!("proxy_set_header X-Forwarded-{name} \"\";\n");
+                assert_eq!(text(Kind::Nginx, form).matches(&line).count(), 2, "{line}");
+            }
+            for name in ["Scheme", "Ssl", "Prefix"] {
+                let line = format!("          X-Forwarded-{name}: \"\"\n");
+                assert_eq!(text(Kind::Traefik, form).matches(&line).count(), 1, "{line}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_proxy_tells_what_is_prefetched() {
+        for (kind, form) in PROXIES.iter().flat_map(|kind| FORMS.map(|form| (*kind, form))) {
+            let all = text(kind, form).to_lowercase();
+            for name in ["sec-purpose", "purpose", "x-moz"] {
+                let named = match kind {
+                    // It passes everything on.
+                    Kind::Caddy => "forward_auth ".into(),
+                    Kind::Nginx => format!("proxy_set_header {name} $http_"),
+                    Kind::Traefik => format!(", {name}, "),
+                    Kind::Envoy => format!("- exact: {name}\n"),
+                    _ => format!("    \"{name}\",\n"),
+                };
+                assert!(all.contains(&named), "{named}:\n{all}");
             }
         }
     }
