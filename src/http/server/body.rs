@@ -8,20 +8,29 @@ use std::{
 
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 
-use super::connections::{Connection, Phase};
+use super::connections::Connection;
 
-/// The body of a request. At its end, the connection changes from reading to answering. While no handler reads the
-/// body, the connection counts as reading, because the client can still send.
+/// The body of a request. At its end, the connection changes from reading to answering. Until then the connection counts as
+/// reading, because the client can still send: while no handler reads the body, and while the answer is sent already.
 pub(super) struct RequestBody {
     body: Incoming,
     connection: Arc<Connection>,
+    has_ended: bool,
 }
 
 impl RequestBody {
     pub(super) fn new(body: Incoming, connection: Arc<Connection>) -> Self {
-        connection.enter(Phase::Body);
+        connection.body_begun();
         connection.mark_body_buffered();
-        Self { body, connection }
+        Self { body, connection, has_ended: false }
+    }
+}
+
+impl Drop for RequestBody {
+    fn drop(&mut self) {
+        if !self.has_ended {
+            self.connection.body_abandoned();
+        }
     }
 }
 
@@ -35,8 +44,13 @@ impl Body for RequestBody {
     ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
         let frame = Pin::new(&mut self.body).poll_frame(cx);
         // A body of unknown length has ended only when there is no further frame.
-        if matches!(frame, Poll::Ready(None)) || frame.is_ready() && self.body.is_end_stream() {
-            self.connection.enter(Phase::Answering);
+        let is_last =
+            matches!(frame, Poll::Ready(None)) || frame.is_ready() && self.body.is_end_stream();
+        if is_last && !self.has_ended {
+            self.has_ended = true;
+            self.connection.body_ended();
+        } else if frame.is_ready() {
+            self.connection.body_progressed();
         }
         frame
     }

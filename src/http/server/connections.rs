@@ -19,9 +19,9 @@ use crate::doorward::ConnectionCounts;
 pub(super) enum Phase {
     /// The head of a request is arriving, or the connection is new.
     Head,
-    /// The body of a request is arriving. The code that reads it has its own deadline.
+    /// The body of a request is arriving. The code that reads it has its own deadline, also while the answer is sent.
     Body,
-    /// The handler is running. It has its own deadline.
+    /// The handler is running, or makes its answer part by part. It has its own deadline.
     Answering,
     /// A write waits for the client to read.
     Writing,
@@ -238,6 +238,8 @@ pub(super) struct Connection {
     evicted: AtomicBool,
     /// Whether a body has been in the read buffer since that was last wiped.
     body_buffered: AtomicBool,
+    /// Whether the body of the current request has not arrived as a whole, and is still wanted.
+    body_open: AtomicBool,
     /// Whether what follows the current request must not be read as another one.
     closes_after_answer: AtomicBool,
     answer: AtomicU8,
@@ -263,6 +265,7 @@ impl Connection {
             close: Notify::new(),
             evicted: AtomicBool::new(false),
             body_buffered: AtomicBool::new(false),
+            body_open: AtomicBool::new(false),
             closes_after_answer: AtomicBool::new(false),
             answer: AtomicU8::new(NO_ANSWER),
         };
@@ -275,6 +278,11 @@ impl Connection {
         if phase != Phase::Answering {
             self.last_activity.store(self.clock.next_activity(), Ordering::Relaxed);
         }
+    }
+
+    /// Records that a part of a body has arrived: the connection is not silent. The time that the phase may take goes on.
+    pub(super) fn body_progressed(&self) {
+        self.last_activity.store(self.clock.next_activity(), Ordering::Relaxed);
     }
 
     /// Records that the client has read some bytes of an answer that had to wait. The waiting time is deducted from the
@@ -316,6 +324,41 @@ impl Connection {
     /// Records that hyper has buffered the whole answer.
     pub(super) fn answer_buffered(&self) {
         self.answer.store(ANSWER_BUFFERED, Ordering::Relaxed);
+        self.resume();
+    }
+
+    /// Enters the phase that follows the end of a body, of an answer or of a wait for the client.
+    pub(super) fn resume(&self) {
+        self.enter(if self.is_body_open() {
+            Phase::Body
+        } else if self.answer.load(Ordering::Relaxed) == ANSWER_OPEN {
+            Phase::Answering
+        } else {
+            Phase::Idle
+        });
+    }
+
+    /// Records that the body of a request begins to arrive.
+    pub(super) fn body_begun(&self) {
+        self.body_open.store(true, Ordering::Relaxed);
+        self.enter(Phase::Body);
+    }
+
+    /// Records that a body has arrived as a whole.
+    pub(super) fn body_ended(&self) {
+        self.body_open.store(false, Ordering::Relaxed);
+        self.resume();
+    }
+
+    /// Records that nobody reads the rest of a body. What follows it cannot be told from it.
+    pub(super) fn body_abandoned(&self) {
+        self.close_after_answer();
+        self.body_ended();
+    }
+
+    /// Whether the bytes that are read belong to the body of a request, and not to a head.
+    pub(super) fn is_body_open(&self) -> bool {
+        self.body_open.load(Ordering::Relaxed)
     }
 
     /// Records that everything that hyper has buffered is written.

@@ -215,10 +215,10 @@ async fn serve_http1(
         let answer = app.answer(request.map(|body| request_body(body, &connection)), peer);
         async move {
             let mut response = answer.await;
-            if connection.closes_after_answer() {
+            // A request that is answered before its body has arrived is the last one: nobody knows where the next one begins.
+            if connection.closes_after_answer() || connection.is_body_open() {
                 response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
             }
-            connection.enter(Phase::Idle);
             Ok::<_, Infallible>(response.map(|body| AnswerBody::new(body, connection)))
         }
     });
@@ -252,6 +252,7 @@ async fn serve_http1(
             }
             // The answer is still sent.
             Phase::Answering => Pin::new(&mut serving).graceful_shutdown(),
+            Phase::Head if slot.connection().is_answer_open() => return,
             Phase::Head => {
                 let stream = serving.into_parts().io.into_inner();
                 answer_and_close(stream.into_inner(), StatusCode::REQUEST_TIMEOUT).await;
@@ -415,6 +416,152 @@ mod tests {
         assert!(answers.starts_with("HTTP/1.1 200 OK\r\n"), "{answers}");
         assert!(answers.contains("connection: close\r\n"), "{answers}");
         assert!(answers.ends_with(&format!("\r\n\r\n{length}")), "{answers}");
+    }
+
+    /// A server with a route that answers with what arrives, while it arrives, and the address.
+    async fn echo_server(limits: Limits) -> (SocketAddr, oneshot::Sender<()>) {
+        let echo = async |request: axum::extract::Request| {
+            let begun = futures_util::stream::iter([Ok(axum::body::Bytes::from("begun\n"))]);
+            Body::from_stream(begun.chain(request.into_body().into_data_stream()))
+        };
+        let app = Router::new()
+            .route("/echo", post(echo))
+            .route("/unread", post(async || "unread"))
+            .route("/length", post(async |body: String| body.len().to_string()));
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (stop, stopped) = oneshot::channel::<()>();
+        tokio::spawn(serve(vec![listener], app, limits, async {
+            let _ = stopped.await;
+        }));
+        (address, stop)
+    }
+
+    /// Reads until this was read.
+    async fn read_until(client: &mut TcpStream, end: &str) -> String {
+        let mut read = Vec::new();
+        while !read.ends_with(end.as_bytes()) {
+            assert_ne!(client.read_buf(&mut read).await.unwrap(), 0, "the connection has ended");
+        }
+        String::from_utf8(read).unwrap()
+    }
+
+    /// The content of chunks.
+    fn unchunked(mut chunks: &str) -> String {
+        let mut content = String::new();
+        loop {
+            let (length, rest) = chunks.split_once("\r\n").expect("a chunk has a length");
+            let length = usize::from_str_radix(length, 16).expect("the length is a number");
+            if length == 0 {
+                assert_eq!(rest, "\r\n", "nothing follows the last chunk");
+                return content;
+            }
+            content += &rest[..length];
+            chunks = rest[length..].strip_prefix("\r\n").expect("a chunk has an end");
+        }
+    }
+
+    const PARTS: [&str; 4] = ["a\nb\n\n", "\n", "{\n}\r\n\r\nGET / HTTP/1.1\n\n", "end"];
+
+    #[tokio::test]
+    async fn a_body_that_arrives_while_it_is_answered_is_not_changed() {
+        let body: String = PARTS.concat();
+        for is_chunked in [false, true] {
+            let (address, _stop) = echo_server(Limits::default()).await;
+            let mut client = TcpStream::connect(address).await.unwrap();
+            let framing = match is_chunked {
+                true => "transfer-encoding: chunked".to_owned(),
+                false => format!("content-length: {}", body.len()),
+            };
+            let head = format!("POST /echo HTTP/1.1\r\nhost: a\r\n{framing}\r\n\r\n");
+            client.write_all(head.as_bytes()).await.unwrap();
+            let begun = read_until(&mut client, "begun\n\r\n").await;
+            assert!(begun.contains("connection: close\r\n"), "{begun}");
+            let mut answer = begun.split_once("\r\n\r\n").unwrap().1.to_owned();
+            for part in PARTS {
+                let sent = match is_chunked {
+                    true => format!("{:x}\r\n{part}\r\n", part.len()),
+                    false => part.to_owned(),
+                };
+                client.write_all(sent.as_bytes()).await.unwrap();
+                // So that each part arrives by itself.
+                if part != "end" {
+                    answer += &read_until(&mut client, &format!("{part}\r\n")).await;
+                }
+            }
+            if is_chunked {
+                client.write_all(b"0\r\n\r\n").await.unwrap();
+            }
+            client.read_to_string(&mut answer).await.unwrap();
+            assert_eq!(unchunked(&answer), format!("begun\n{body}"), "chunked: {is_chunked}");
+        }
+    }
+
+    /// The time for a head does not run while a body arrives, and nothing is written into its answer.
+    #[tokio::test]
+    async fn a_body_that_takes_longer_than_a_head_may_is_answered_to_its_end() {
+        let short = Duration::from_millis(500);
+        let limits = Limits { head: short, idle: short, ..Limits::default() };
+        let (address, _stop) = echo_server(limits).await;
+        let mut client = TcpStream::connect(address).await.unwrap();
+        let head = "POST /echo HTTP/1.1\r\nhost: a\r\ncontent-length: 6\r\n\r\n";
+        client.write_all(head.as_bytes()).await.unwrap();
+        let begun = read_until(&mut client, "begun\n\r\n").await;
+        let mut answer = begun.split_once("\r\n\r\n").unwrap().1.to_owned();
+        for part in ["a\n", "b\n"] {
+            client.write_all(part.as_bytes()).await.unwrap();
+            answer += &read_until(&mut client, &format!("{part}\r\n")).await;
+            // Longer than every limit, each time.
+            sleep(Duration::from_millis(1600)).await;
+        }
+        client.write_all(b"c\n").await.unwrap();
+        client.read_to_string(&mut answer).await.unwrap();
+        assert_eq!(unchunked(&answer), "begun\na\nb\nc\n");
+    }
+
+    /// Nobody knows where the next request begins.
+    #[tokio::test]
+    async fn a_request_that_is_answered_before_its_body_has_arrived_is_the_last_one() {
+        for path in ["/unread", "/elsewhere"] {
+            let next = "POST /length HTTP/1.1\r\nhost: a\r\ncontent-length: 2\r\n\r\nab";
+            let smuggled = next.replacen("\r\n", "\n", 1);
+            for next in [next, &smuggled] {
+                let (address, _stop) = echo_server(Limits::default()).await;
+                let mut client = TcpStream::connect(address).await.unwrap();
+                let head = format!("POST {path} HTTP/1.1\r\nhost: a\r\ncontent-length: 4\r\n\r\n");
+                client.write_all(format!("{head}abcd{next}").as_bytes()).await.unwrap();
+                let mut answers = String::new();
+                client.read_to_string(&mut answers).await.unwrap();
+                assert!(answers.contains("connection: close\r\n"), "{answers}");
+                assert_eq!(answers.matches("HTTP/1.1 ").count(), 1, "{path} {next:?}: {answers}");
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_connection_is_kept_after_a_body_that_was_read() {
+        let (address, _stop) = echo_server(Limits::default()).await;
+        let mut client = TcpStream::connect(address).await.unwrap();
+        let sized = "POST /length HTTP/1.1\r\nhost: a\r\ncontent-length: 2\r\n\r\nab";
+        let chunked = "POST /length HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n1\r\na\r\n1\r\nb\r\n0\r\n\r\n";
+        for request in [sized, chunked, sized, chunked] {
+            client.write_all(request.as_bytes()).await.unwrap();
+            let answer = read_until(&mut client, "\r\n\r\n2").await;
+            assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
+            assert!(!answer.contains("connection: close"), "{answer}");
+        }
+        let expecting =
+            "POST /length HTTP/1.1\r\nhost: a\r\nexpect: 100-continue\r\ncontent-length: 2\r\n\r\n";
+        client.write_all(expecting.as_bytes()).await.unwrap();
+        assert_eq!(read_until(&mut client, "\r\n\r\n").await, "HTTP/1.1 100 Continue\r\n\r\n");
+        client.write_all(b"ab").await.unwrap();
+        assert!(read_until(&mut client, "\r\n\r\n2").await.starts_with("HTTP/1.1 200 OK\r\n"));
+        // Two at once.
+        client.write_all(format!("{sized}{sized}").as_bytes()).await.unwrap();
+        let mut answers = read_until(&mut client, "\r\n\r\n2").await;
+        while answers.matches("HTTP/1.1 200 OK").count() < 2 {
+            answers += &read_until(&mut client, "\r\n\r\n2").await;
+        }
     }
 
     #[tokio::test]

@@ -124,7 +124,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> PacedStream<S> {
             }
             (Poll::Ready(written), Phase::Writing) => {
                 self.connection.bytes_read_by_client(written.as_ref().copied().unwrap_or(0));
-                self.connection.enter(Phase::Idle);
+                self.connection.resume();
             }
             (Poll::Ready(_), _) if self.pace == ReadPace::CatchingUp => {
                 self.pace = ReadPace::CaughtUp
@@ -240,7 +240,10 @@ impl AsyncRead for ConnectionStream {
     ) -> Poll<io::Result<()>> {
         // A body may contain a password. Between two requests, hyper passes the same memory again if the body had at most
         // 8 KiB, and its content is no longer needed.
-        let phase = self.connection.phase();
+        let phase = match self.connection.is_body_open() {
+            true => Phase::Body,
+            false => self.connection.phase(),
+        };
         if phase == Phase::Idle && self.connection.take_body_mark() {
             buf.initialize_unfilled().zeroize();
         }
