@@ -74,6 +74,12 @@ impl Fault {
         Self { kind: FaultKind::Malformed, message: message.into() }
     }
 
+    /// An unknown field where none is ignored.
+    pub fn unknown_field(known: &[&str]) -> Self {
+        let message = format!("Unrecognized key, expected {}", known.join(", "));
+        Self { kind: FaultKind::Malformed, message: message.into() }
+    }
+
     /// A value that breaks another rule.
     pub fn malformed(message: impl Into<Cow<'static, str>>) -> Self {
         Self { kind: FaultKind::Malformed, message: message.into() }

@@ -420,8 +420,11 @@ async fn scripts_and_programs_get_json_and_not_the_way_to_a_page() {
         assert!(answer.headers().contains_key("x-decision-id"));
     }
     let frame = [("sec-fetch-mode", "navigate"), ("sec-fetch-dest", "iframe")];
-    let answer = site.request(("GET", "/basket"), &frame, "").await;
-    assert_eq!(answer.status(), StatusCode::UNAUTHORIZED);
+    let prefetch = [&NAVIGATION[..], &[("sec-purpose", "prefetch;prerender")]].concat();
+    for headers in [&frame[..], &prefetch] {
+        let answer = site.request(("GET", "/basket"), headers, "").await;
+        assert_eq!(answer.status(), StatusCode::UNAUTHORIZED, "{headers:?}");
+    }
 }
 
 #[tokio::test]

@@ -6,10 +6,10 @@ use doorward::{
     Caller, Doorward,
     internals::{
         Internals,
-        access::guard::{Declaration, Guard, MAX_ROLES, RequestFacts},
+        access::guard::{Declaration, Guard, RequestFacts},
         http::{App, Service},
         store::Effects,
-        user::Role,
+        user::{MAX_ROLES, Role},
     },
 };
 use tokio::runtime::Runtime;

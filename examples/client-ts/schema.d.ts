@@ -559,7 +559,7 @@ export interface paths {
         put?: never;
         /**
          * Prove again, or more
-         * @description With the password, if the user has one; a user with a second factor is then asked for it. Without, the challenge to their factors.
+         * @description With the password, if the user has one; a user with a second factor is then asked for it. Without, the challenge to a passkey. Everything is proved anew: the session has then proved what was given in the step-up, and nothing else.
          */
         post: operations["stepUp"];
         delete?: never;
@@ -925,7 +925,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Forget the failed logins that lock a user out. Scope `users:write` */
+        /** Forget the failed logins that lock another user out. Scope `users:write`, and a sign-in within the last 10 minutes */
         post: operations["unlockUser"];
         delete?: never;
         options?: never;
@@ -942,7 +942,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Add users of another system, one JSON object in each line, with the members of an export. Each line of the answer says what came of one. Both are streams, so read the answer while you send. Scope `users:write`, and a sign-in within the last 10 minutes */
+        /** Add users of another system, one JSON object in each line, with the members of an export. Each line of the answer says what came of one. The body is a stream; the answer begins when all of it has arrived. Your rights are judged again for each 500 lines. Scope `users:write`, and a sign-in within the last 10 minutes */
         post: operations["importUsers"];
         delete?: never;
         options?: never;
@@ -1131,7 +1131,7 @@ export interface paths {
         put?: never;
         /**
          * Find what was done to the audit trail in the database
-         * @description Needs the scope `audit:read`.
+         * @description Needs the scope `audit:read`. One verification runs at a time, but for that of the operator on the machine. An answer that takes longer than a second begins with blanks, and the verification ends when its client leaves.
          */
         post: operations["verifyAudit"];
         delete?: never;
@@ -1168,7 +1168,7 @@ export interface paths {
         get?: never;
         put?: never;
         post?: never;
-        /** Revoke an API key. It is refused from the next request on. Scope `keys:write` */
+        /** Revoke an API key, but not of a user who may do more. It is refused from the next request on. Scope `keys:write` */
         delete: operations["revokeApiKey"];
         options?: never;
         head?: never;
@@ -1806,7 +1806,7 @@ export interface components {
             updatedAt: string;
             /**
              * Format: date-time
-             * @description When the user last showed who they are. A refresh keeps it
+             * @description Since when everything in `methods` is proved: the time of the first of them. A refresh keeps it
              */
             authenticatedAt: string;
             /** @description How they did: `pwd`, the password; `otp`, a mailed code, link or invitation; `totp`, an authenticator app; `passkey`; `key`, a security key without a PIN; `recovery`, a recovery code; `device`, a trusted browser */
@@ -1823,7 +1823,7 @@ export interface components {
             expiresAt: string;
             /**
              * Format: date-time
-             * @description When the user last showed who they are. A refresh keeps it
+             * @description Since when everything in `methods` is proved: the time of the first of them. A refresh keeps it
              */
             authenticatedAt: string;
             /** @description How they did: `pwd`, the password; `otp`, a mailed code, link or invitation; `totp`, an authenticator app; `passkey`; `key`, a security key without a PIN; `recovery`, a recovery code; `device`, a trusted browser */
@@ -2101,7 +2101,7 @@ export interface components {
             };
         };
         PasskeyLogin: {
-            /** @description To be sent back with the answer, once, within 24 hours */
+            /** @description To be sent back with the answer, once, within an hour */
             challenge: string;
             factors: "passkey"[];
             publicKey: components["schemas"]["PasskeyRequest"];
@@ -2338,7 +2338,7 @@ export interface components {
             headers: components["schemas"]["ExplainedHeader"][];
         };
         /** @description With what the user would be admitted, if they can reach it by themselves */
-        Missing: ("verified_email" | "second_factor") | {
+        Missing: ("verified_email" | "second_factor" | "passkey") | {
             /** @enum {string} */
             step_up: "again" | "two_factors" | "phishing_resistant";
         };
@@ -2737,7 +2737,10 @@ export interface components {
             id: string;
             email: string;
             roles: string[];
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The user who has made it. `null`: the operator, or the key of a machine
+             */
             invitedBy: string | null;
             mailed: boolean;
             /** Format: date-time */
@@ -2759,7 +2762,10 @@ export interface components {
             id: string;
             email: string;
             roles: string[];
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The user who has made it. `null`: the operator, or the key of a machine
+             */
             invitedBy: string | null;
             mailed: boolean;
             /** Format: date-time */
@@ -2818,7 +2824,7 @@ export interface components {
             content: {
                 "application/json": {
                     /** @enum {string} */
-                    message: "The provided credentials are either invalid or has insufficient privilege to perform the requested action." | "The provided credentials are either invalid or has insufficient privilege to perform the requested action. You would be admitted with a second factor (none that suffices is set up)." | "The provided credentials are either invalid or has insufficient privilege to perform the requested action. You would be admitted after signing in again." | "The provided credentials are either invalid or has insufficient privilege to perform the requested action. You would be admitted with two factors." | "The provided credentials are either invalid or has insufficient privilege to perform the requested action. You would be admitted with a passkey.";
+                    message: "The provided credentials are either invalid or has insufficient privilege to perform the requested action." | "The provided credentials are either invalid or has insufficient privilege to perform the requested action. You would be admitted with a second factor (none that suffices is set up)." | "The provided credentials are either invalid or has insufficient privilege to perform the requested action. You would be admitted with a passkey (none is set up)." | "The provided credentials are either invalid or has insufficient privilege to perform the requested action. You would be admitted after signing in again." | "The provided credentials are either invalid or has insufficient privilege to perform the requested action. You would be admitted with two factors." | "The provided credentials are either invalid or has insufficient privilege to perform the requested action. You would be admitted with a passkey.";
                 };
             };
         };
@@ -3348,7 +3354,7 @@ export interface components {
             content: {
                 "application/json": {
                     /** @enum {string} */
-                    message: "The provided credentials are either invalid or has insufficient privilege to perform the requested action." | "The provided credentials are either invalid or has insufficient privilege to perform the requested action. You would be admitted after signing in again." | "The provided credentials are either invalid or has insufficient privilege to perform the requested action. You would be admitted with a passkey." | "The provided credentials are either invalid or has insufficient privilege to perform the requested action. You would be admitted with a second factor (none that suffices is set up)." | "The provided credentials are either invalid or has insufficient privilege to perform the requested action. You would be admitted with two factors." | "This action needs a sign-in within the last 10 minutes. Please sign in again.";
+                    message: "The provided credentials are either invalid or has insufficient privilege to perform the requested action." | "The provided credentials are either invalid or has insufficient privilege to perform the requested action. You would be admitted after signing in again." | "The provided credentials are either invalid or has insufficient privilege to perform the requested action. You would be admitted with a passkey." | "The provided credentials are either invalid or has insufficient privilege to perform the requested action. You would be admitted with a second factor (none that suffices is set up)." | "The provided credentials are either invalid or has insufficient privilege to perform the requested action. You would be admitted with a passkey (none is set up)." | "The provided credentials are either invalid or has insufficient privilege to perform the requested action. You would be admitted with two factors." | "This action needs a sign-in within the last 10 minutes. Please sign in again.";
                 };
             };
         };
@@ -3432,7 +3438,7 @@ export interface components {
         /** @description Seconds after which the request may succeed */
         RetryAfter: number;
         /** @description RFC 6750. Without a code: the request had no credentials. `invalid_token`: get a new token. `insufficient_scope`: the token is valid, but not for this. `insufficient_user_authentication` (RFC 9470): its session has to prove more, or to have proved it not longer ago */
-        BearerChallenge: "Bearer realm=\"doorward\"" | "Bearer realm=\"doorward\", error=\"invalid_token\"" | "Bearer realm=\"doorward\", error=\"insufficient_scope\"" | "Bearer realm=\"doorward\", error_description=\"would be admitted with a verified address\", error=\"insufficient_scope\"" | "Bearer realm=\"doorward\", error_description=\"would be admitted with a second factor (none that suffices is set up)\", acr_values=\"2\", error=\"insufficient_user_authentication\"" | "Bearer realm=\"doorward\", error_description=\"would be admitted after signing in again\", max_age=\"60\", error=\"insufficient_user_authentication\"" | "Bearer realm=\"doorward\", error_description=\"would be admitted with two factors\", acr_values=\"2\", error=\"insufficient_user_authentication\"" | "Bearer realm=\"doorward\", error_description=\"would be admitted with a passkey\", acr_values=\"phr\", error=\"insufficient_user_authentication\"" | "Bearer realm=\"doorward\", max_age=600, error=\"insufficient_user_authentication\"" | "Bearer realm=\"doorward\", error=\"insufficient_user_authentication\"";
+        BearerChallenge: "Bearer realm=\"doorward\"" | "Bearer realm=\"doorward\", error=\"invalid_token\"" | "Bearer realm=\"doorward\", error=\"insufficient_scope\"" | "Bearer realm=\"doorward\", error_description=\"would be admitted with a verified address\", error=\"insufficient_scope\"" | "Bearer realm=\"doorward\", error_description=\"would be admitted with a second factor (none that suffices is set up)\", acr_values=\"2\", error=\"insufficient_user_authentication\"" | "Bearer realm=\"doorward\", error_description=\"would be admitted with a passkey (none is set up)\", acr_values=\"phr\", error=\"insufficient_user_authentication\"" | "Bearer realm=\"doorward\", error_description=\"would be admitted after signing in again\", max_age=\"60\", error=\"insufficient_user_authentication\"" | "Bearer realm=\"doorward\", error_description=\"would be admitted with two factors\", acr_values=\"2\", error=\"insufficient_user_authentication\"" | "Bearer realm=\"doorward\", error_description=\"would be admitted with a passkey\", acr_values=\"phr\", error=\"insufficient_user_authentication\"" | "Bearer realm=\"doorward\", max_age=600, error=\"insufficient_user_authentication\"" | "Bearer realm=\"doorward\", error=\"insufficient_user_authentication\"";
         /** @description RFC 7617 */
         BasicChallenge: "Basic realm=\"doorward\"";
         /** @description The answer depends on the token */
@@ -5347,6 +5353,7 @@ export interface operations {
             409: components["responses"]["FactorConflict"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["NotJson"];
+            429: components["responses"]["Throttled"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];
         };
@@ -5511,6 +5518,7 @@ export interface operations {
             409: components["responses"]["FactorConflict"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["NotJson"];
+            429: components["responses"]["Throttled"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];
         };
@@ -5591,6 +5599,7 @@ export interface operations {
             408: components["responses"]["TooSlow"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["NotJson"];
+            429: components["responses"]["Throttled"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];
         };
@@ -5633,6 +5642,7 @@ export interface operations {
             401: components["responses"]["NotRecent"];
             403: components["responses"]["OtherSite"];
             404: components["responses"]["NoFactor"];
+            429: components["responses"]["Throttled"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];
         };
@@ -5777,6 +5787,7 @@ export interface operations {
             };
             413: components["responses"]["TooLarge"];
             415: components["responses"]["NotJson"];
+            429: components["responses"]["Throttled"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];
         };
@@ -6556,7 +6567,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            401: components["responses"]["Unauthorized"];
+            401: components["responses"]["AdminRefused"];
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
             500: components["responses"]["Internal"];
@@ -6750,7 +6761,7 @@ export interface operations {
                      *           "roles": [
                      *             "staff"
                      *           ],
-                     *           "invitedBy": null,
+                     *           "invitedBy": "0190a0a0-0000-4000-8000-00000000000a",
                      *           "mailed": true,
                      *           "createdAt": "2026-03-02T08:15:30.123Z",
                      *           "expiresAt": "2026-03-09T08:15:30.123Z"
@@ -6811,7 +6822,7 @@ export interface operations {
                      *       "roles": [
                      *         "staff"
                      *       ],
-                     *       "invitedBy": null,
+                     *       "invitedBy": "0190a0a0-0000-4000-8000-00000000000a",
                      *       "mailed": true,
                      *       "createdAt": "2026-03-02T08:15:30.123Z",
                      *       "expiresAt": "2026-03-09T08:15:30.123Z"
@@ -7272,7 +7283,7 @@ export interface operations {
                 content?: never;
             };
             401: components["responses"]["Unauthorized"];
-            403: components["responses"]["OtherSite"];
+            403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];

@@ -1,7 +1,10 @@
 //! API keys in use: whether a key counts, whose it is, and what it is for. Each use is one query, so a revocation takes effect on
-//! the next request.
+//! the next request. A flood of keys that do not exist does not cost a query each.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use quick_cache::sync::Cache;
 
@@ -10,6 +13,7 @@ use super::{
     factor_policy::FactorPolicy,
     guard::{CallerFacts, Condition, ConditionError, RequestFacts, Subject},
     key_fault::KeyFault,
+    unknown_keys::UnknownKeys,
 };
 use crate::{
     clock::Timestamp,
@@ -121,6 +125,7 @@ pub const GUARD_SCOPE: &str = "guard:";
 pub struct ApiKeys {
     store: Arc<Store>,
     last_used: LastSeenBuffer<ApiKeyId>,
+    unknown: UnknownKeys,
     /// By their text.
     conditions: Cache<Box<str>, Arc<Condition>>,
 }
@@ -133,11 +138,13 @@ impl ApiKeys {
         Self {
             store,
             last_used: LastSeenBuffer::default(),
+            unknown: UnknownKeys::default(),
             conditions: Cache::new(Self::MAX_CONDITIONS),
         }
     }
 
-    /// The holder of a key that was sent, if it counts: it has not ended, and a person whose it is could sign in.
+    /// The holder of a key that was sent, if it counts: it has not ended, and a person whose it is could sign in. `instant` is the
+    /// time of the system, also where a test sets the other one.
     ///
     /// # Errors
     /// If it does not count, or the store cannot be read.
@@ -146,10 +153,17 @@ impl ApiKeys {
         sent: &[u8],
         policy: FactorPolicy,
         now: Timestamp,
+        instant: Instant,
     ) -> Result<KeyHolder, KeyError> {
         let digest = KeyDigest::of_sent(sent).map_err(KeyFault::from)?;
+        if !self.unknown.may_exist(&self.store, &digest, instant).await.map_err(KeyError::Store)? {
+            return Err(KeyFault::Unknown.into());
+        }
         let found = self.store.api_key_by_digest(&digest).await.map_err(KeyError::Store)?;
-        let (key, owner) = found.ok_or(KeyFault::Unknown)?;
+        let Some((key, owner)) = found else {
+            self.unknown.count(instant);
+            return Err(KeyFault::Unknown.into());
+        };
         let holder = KeyHolder { key: Arc::new(key), owner: owner.map(Arc::new) };
         match holder.fault(policy, now) {
             Some(fault) => Err(holder.refused(fault).into()),
@@ -185,6 +199,11 @@ impl ApiKeys {
                 Err(RefusedKey { condition: Some(input), ..holder.refused(KeyFault::Condition) })
             }
         }
+    }
+
+    /// Lets a key count at once that this instance has made.
+    pub async fn key_made(&self) {
+        self.unknown.forget_list().await;
     }
 
     /// When a key was last used, as far as this instance knows.
@@ -244,7 +263,14 @@ impl KeyHolder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::access::guard::sample;
+    use crate::{
+        access::{
+            guard::sample::{self, NOW},
+            unknown_keys::{INTERVAL, LIST_LIFETIME, MOST},
+        },
+        credential::api_key::KeyText,
+        store::Effects,
+    };
 
     fn holder(key: ApiKey, owner: Option<User>) -> KeyHolder {
         KeyHolder { key: Arc::new(key), owner: owner.map(Arc::new) }
@@ -272,6 +298,19 @@ mod tests {
         assert_eq!(fault(&weak, Some(&user), Required), Some(KeyFault::OneFactor));
         let without = User { factors: std::iter::empty().collect(), ..user };
         assert_eq!(fault(&personal, Some(&without), Required), Some(KeyFault::OneFactor));
+    }
+
+    /// Anybody makes keys, and a pattern takes the longer to compile the more it repeats.
+    #[test]
+    fn the_patterns_of_a_key_are_bounded_together() {
+        let matching = |pattern: &str| format!("request.path.matches({pattern:?})");
+        let usual = matching("^/api/v[0-9]+/items/[a-f0-9-]{36}$");
+        assert!(parse_condition(&format!("{usual} || {usual}")).is_ok());
+        let many = vec![matching("(a|b){0,300}c"); 15].join(" || ");
+        for text in [matching("(a|b){0,600}c"), many] {
+            let refused = parse_condition(&text).unwrap_err().message;
+            assert!(refused.contains("KiB: repeat less"), "{refused}");
+        }
     }
 
     #[test]
@@ -304,5 +343,61 @@ mod tests {
             assert_eq!(holds.is_ok(), expected, "{text}");
         }
         assert!(holder(ApiKey { owner: None, ..key }, None).caller(client).is_none());
+    }
+
+    async fn add(store: &Store) -> KeyText {
+        let text = KeyText::random(KeyKind::Machine);
+        let expires_at = NOW + Duration::from_secs(60);
+        let key = ApiKey { id: ApiKeyId::random(), expires_at, ..sample::api_key() };
+        store.add_machine_key(&key, &text.digest(), &Effects::NONE).await.unwrap();
+        text
+    }
+
+    #[tokio::test]
+    async fn a_flood_of_unknown_keys_costs_few_queries_and_hides_no_key_for_long() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open_sqlite(&folder.path().join("doorward.db"), None).unwrap();
+        let store = Arc::new(store);
+        let keys = ApiKeys::new(Arc::clone(&store));
+        let begin = Instant::now();
+        let is_found = async |text: &KeyText, now| {
+            let found = keys.holder(text.as_str().as_bytes(), FactorPolicy::Optional, NOW, now);
+            match found.await {
+                Ok(_) => true,
+                Err(KeyError::Refused(refused)) if refused.fault == KeyFault::Unknown => false,
+                Err(error) => panic!("{error:?}"),
+            }
+        };
+        let reads =
+            || store.counts().reads.buckets().into_iter().map(|(_, count)| count).sum::<u64>();
+        let flood = async |count, now| {
+            let before = reads();
+            for _ in 0..count {
+                assert!(!is_found(&KeyText::random(KeyKind::Personal), now).await);
+            }
+            reads() - before
+        };
+        let old = add(&store).await;
+        assert_eq!(flood(MOST, begin).await, u64::from(MOST));
+        assert_eq!(flood(1000, begin).await, 1, "the list is read once");
+        assert!(is_found(&old, begin).await);
+        // One more query each tenth of a second, and the list each five seconds.
+        let later = begin + Duration::from_secs(4);
+        assert_eq!(flood(1000, later).await, 40);
+        let new = add(&store).await;
+        assert!(!is_found(&new, later).await, "the list is not as new");
+        let later = begin + LIST_LIFETIME;
+        assert_eq!(flood(1000, later).await, 11);
+        assert!(is_found(&new, later).await && is_found(&old, later).await);
+        // Without a flood, every key is looked up.
+        let later = later + INTERVAL;
+        let newest = add(&store).await;
+        assert!(is_found(&newest, later).await);
+        // One that was made here counts at once.
+        flood(2 * MOST, later).await;
+        let own = add(&store).await;
+        assert!(!is_found(&own, later).await);
+        keys.key_made().await;
+        assert!(is_found(&own, later).await);
     }
 }

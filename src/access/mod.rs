@@ -10,3 +10,4 @@ pub mod policy;
 pub mod refusals;
 pub mod registration;
 pub mod scope;
+mod unknown_keys;

@@ -1,6 +1,8 @@
 //! The audit trail, for whoever may read it: its events, counts by day, checkpoints, proofs and a verification.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, thread, time::Duration};
+
+use tokio::{runtime::Handle, sync::oneshot};
 
 use crate::{
     Doorward,
@@ -8,7 +10,7 @@ use crate::{
         Proof, Record, RecordedActor, Report, Row, SignedCheckpoint, TILE_WIDTH, Verification,
         VerifierKey, tree,
     },
-    event::EventId,
+    event::{Actor, Administrator, EventId, EventKind},
     store::{self, AuditFilter, EventOrder, StoredEvent, archive::Snapshot},
     user::UserId,
 };
@@ -70,6 +72,12 @@ pub(crate) async fn list(
     let order = EventOrder::NewestFirst;
     let events = doorward.store().audit_events(filter, order, after, limit + 1).await?;
     Ok(AuditPage::of(events, limit))
+}
+
+/// Records that somebody exports events, before they get the first.
+pub(crate) async fn record_export(doorward: &Doorward, by: &Administrator, format: &'static str) {
+    let kind = EventKind::AuditExported { format };
+    doorward.record(doorward.event_by_administrator(by, None, kind)).await;
 }
 
 /// The same events, the oldest first, for an export.
@@ -143,19 +151,56 @@ pub(crate) async fn prove(doorward: &Doorward, id: EventId) -> Result<Option<Pro
     Ok(proof.map(|hashes| Proof { entry, index, hashes, checkpoint }))
 }
 
-/// Compares the trail with these checkpoints, which must be signed with `key`, or with that of the installation.
+/// Compares the trail with these checkpoints, which must be signed with `key`, or with that of the installation. It takes long for a
+/// long trail, so it has a thread of its own. That ends when this future is dropped. The operator on the machine waits for nobody.
 pub(crate) async fn verify(
+    doorward: &Doorward,
+    checkpoints: Vec<SignedCheckpoint>,
+    key: Option<VerifierKey>,
+    by: &Administrator,
+) -> Result<Report, store::Error> {
+    let under_way =
+        || store::Error::Unavailable("another verification is under way: try again later".into());
+    let begun = match by.actor {
+        Actor::Operator(_) => None,
+        _ => Some(doorward.begin_verification().ok_or_else(under_way)?),
+    };
+    let (doorward, runtime) = (doorward.clone(), Handle::current());
+    let (done, made) = oneshot::channel();
+    let spawned = thread::Builder::new().name("verification".into()).spawn(move || {
+        let compared = compare(&doorward, &checkpoints, key.as_ref(), || !done.is_closed());
+        let report = runtime.block_on(compared);
+        drop(begun);
+        let _ = done.send(report);
+    });
+    spawned.map_err(|error| store::Error::Unavailable(error.to_string()))?;
+    let panicked = |_| store::Error::Failed("the thread of the verification has panicked".into());
+    made.await.map_err(panicked)?
+}
+
+/// Compares the trail for as long as it is wanted.
+async fn compare(
     doorward: &Doorward,
     checkpoints: &[SignedCheckpoint],
     key: Option<&VerifierKey>,
+    is_wanted: impl Fn() -> bool,
 ) -> Result<Report, store::Error> {
+    let must_be_wanted = || match is_wanted() {
+        true => Ok(()),
+        false => Err(store::Error::Unavailable("nobody waits for the verification".into())),
+    };
     let own = doorward.audit_key().public();
     let snapshot = doorward.store().snapshot().await?;
     let tree = snapshot.audit_tree().await?;
     let key = key.unwrap_or(&own);
     let mut verification = Verification::new(doorward.audit_key(), key, tree, checkpoints);
+    let paths = tile_paths(&snapshot).await?;
+    if let Some(last) = verification.begin(&paths) {
+        verification.end_with(last, snapshot.tile(last).await?.as_deref());
+    }
     let mut rows = NumberedRows::new(&snapshot);
     while let Some(tile) = verification.next_tile() {
+        must_be_wanted()?;
         let end = (tile.index + 1) * TILE_WIDTH as u64;
         let mut in_tile = Vec::new();
         while let Some(row) = rows.next_before(end).await? {
@@ -168,26 +213,35 @@ pub(crate) async fn verify(
         verification.add_tile(tile, stored.as_deref(), &in_tile);
     }
     while let Some(row) = rows.next_before(u64::MAX).await? {
+        must_be_wanted()?;
         verification.add_other_row(&row);
     }
     for tile in verification.upper_tiles() {
         verification.add_upper_tile(tile, snapshot.tile(tile).await?.as_deref());
     }
-    let mut after = String::new();
-    loop {
-        let paths = snapshot.tile_paths(&after, PAGE).await?;
-        paths.iter().for_each(|path| verification.add_path(path));
-        let Some(last) = paths.into_iter().next_back() else { break };
-        after = last;
-    }
+    paths.iter().for_each(|path| verification.add_path(path));
     let mut after = None;
     loop {
+        must_be_wanted()?;
         let events = snapshot.unnumbered_events(after, PAGE).await?;
         let Some(last) = events.last() else { break };
         after = Some(last.id);
         events.into_iter().for_each(|event| verification.add_other_row(&row_of(event)));
     }
     Ok(verification.finish())
+}
+
+/// The paths of all tiles that are stored.
+async fn tile_paths(snapshot: &Snapshot) -> Result<Vec<String>, store::Error> {
+    let mut paths = Vec::new();
+    loop {
+        let after = paths.last().map_or("", String::as_str);
+        let page = snapshot.tile_paths(after, PAGE).await?;
+        if page.is_empty() {
+            return Ok(paths);
+        }
+        paths.extend(page);
+    }
 }
 
 /// How many rows are read at once.
@@ -241,14 +295,19 @@ mod tests {
         atomic::{AtomicI64, Ordering},
     };
 
+    use futures_util::FutureExt;
+    use serde_json::json;
+
     use super::*;
     use crate::{
         Settings,
+        audit::TileId,
         clock::{Clock, Timestamp},
         config::DatabaseUrl,
         doorward::MissingKey,
-        event::{Administrator, Event, EventKind},
+        event::{Authority, Event, Right},
         network::{ClientInfo, Requester},
+        user::ApiKeyId,
     };
 
     const DAY_MILLIS: i64 = 24 * 60 * 60 * 1000;
@@ -274,7 +333,8 @@ mod tests {
     }
 
     async fn intact(doorward: &Doorward, checkpoints: &[SignedCheckpoint]) -> Report {
-        let report = verify(doorward, checkpoints, None).await.unwrap();
+        let report =
+            verify(doorward, checkpoints.to_vec(), None, &Administrator::APP).await.unwrap();
         assert!(report.is_intact(), "{report:?}");
         report
     }
@@ -313,10 +373,76 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_verification_reads_no_more_than_there_is_whatever_size_the_tree_pretends() {
+        let (folder, doorward, _) = service(Settings::new()).await;
+        record(&doorward, 300).await;
+        let signed = checkpoint(&doorward).await.unwrap();
+        let db = rusqlite::Connection::open(folder.path().join("doorward.db")).unwrap();
+        db.busy_timeout(Duration::from_secs(60)).unwrap();
+        for size in [1_i64 << 62, i64::MAX, 1 << 40, 300 + (1 << 20)] {
+            db.execute("UPDATE audit_tree SET size = ?1 WHERE log = 'own'", [size]).unwrap();
+            let report =
+                verify(&doorward, vec![signed.clone()], None, &Administrator::APP).await.unwrap();
+            let changed = json!({"finding": "treeChanged"});
+            assert_eq!(json!(report.findings), json!([changed]), "{size}");
+            assert_eq!((report.size, report.stored), (size as u64, 300));
+            // Some of it is stored at the pretended end.
+            let last = size - 1;
+            db.execute("UPDATE audit_events SET number = ?1 WHERE number = 299", [last]).unwrap();
+            let path = TileId { level: 0, index: last as u64 / TILE_WIDTH as u64 }.path();
+            db.execute("INSERT INTO audit_tiles VALUES (?1, randomblob(32))", [&path]).unwrap();
+            let report =
+                verify(&doorward, vec![signed.clone()], None, &Administrator::APP).await.unwrap();
+            let findings = json!(report.findings);
+            let has = |finding| findings.as_array().unwrap().contains(finding);
+            assert!(has(&changed), "{size}: {findings}");
+            assert!(has(&json!({"finding": "hashesChanged", "tile": path})), "{findings}");
+            db.execute("UPDATE audit_events SET number = 299 WHERE number = ?1", [last]).unwrap();
+            db.execute("DELETE FROM audit_tiles WHERE path = ?1", [path]).unwrap();
+        }
+        db.execute("UPDATE audit_tree SET size = 300 WHERE log = 'own'", []).unwrap();
+        intact(&doorward, &[signed]).await;
+    }
+
+    #[tokio::test]
+    async fn a_verification_that_nobody_waits_for_ends() {
+        let (_folder, doorward, _) = service(Settings::new()).await;
+        record(&doorward, 600).await;
+        let signed = checkpoint(&doorward).await.unwrap();
+        // The tree has three tiles.
+        let asked = std::cell::Cell::new(0);
+        let is_wanted = || asked.replace(asked.get() + 1) < 2;
+        let ended = compare(&doorward, &[signed], None, is_wanted).await;
+        assert!(matches!(ended, Err(store::Error::Unavailable(_))), "{ended:?}");
+        assert_eq!(asked.get(), 3, "asked before each tile");
+    }
+
+    #[tokio::test]
+    async fn one_verification_runs_at_a_time_until_nobody_waits_for_it() {
+        let (_folder, doorward, _) = service(Settings::new()).await;
+        record(&doorward, 600).await;
+        let under_way = doorward.begin_verification().unwrap();
+        let requester = Requester::new(ClientInfo::new([192, 0, 2, 1].into(), "curl/8"));
+        let right = Right::Key { key: ApiKeyId::random(), owner: None };
+        let machine = Administrator::by_right(Authority::new(right, [].into()), &requester);
+        let refused = verify(&doorward, vec![], None, &machine).await;
+        assert!(matches!(refused, Err(store::Error::Unavailable(_))), "{refused:?}");
+        intact(&doorward, &[]).await;
+        drop(under_way);
+        let _ = verify(&doorward, vec![], None, &machine).now_or_never();
+        while doorward.begin_verification().is_none() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        assert!(verify(&doorward, vec![], None, &machine).await.unwrap().is_intact());
+    }
+
+    #[tokio::test]
     async fn events_are_listed_by_time_user_and_kind_and_in_pages() {
         let (_folder, doorward, now) = service(Settings::new()).await;
         let (ada, eve) = (UserId::random(), UserId::random());
         let requester = Requester::new(ClientInfo::new([192, 0, 2, 1].into(), "curl/8"));
+        let by_somebody =
+            Administrator { client: Some(requester.client.clone()), ..Administrator::APP };
         let at = |minutes: i64| {
             now.store(1_800_000_000_000 + minutes * 60_000, Ordering::Relaxed);
             doorward.now()
@@ -324,7 +450,7 @@ mod tests {
         for minute in 0..10 {
             let kind =
                 if minute % 2 == 0 { EventKind::UserEnabled } else { EventKind::UserDisabled };
-            let by = Administrator::user(eve, &requester);
+            let by = Administrator { actor: crate::event::Actor::User(eve), ..by_somebody.clone() };
             doorward.record(Event::by_administrator(&by, Some(ada), at(minute), kind)).await;
         }
         let listed = async |filter: AuditFilter| {

@@ -8,12 +8,12 @@ use super::{
     proof::{ConfirmError, Proof, confirm},
 };
 use crate::{
-    Doorward,
+    Caller, Doorward,
     event::EventKind,
     mail::Message,
     network::Requester,
     store,
-    throttle::MailPurpose,
+    throttle::{MailPurpose, OwnChange},
     token::one_time::Purpose,
     user::{Email, Name, User},
 };
@@ -54,12 +54,12 @@ pub(crate) struct Changed {
 /// one is verified.
 pub(crate) async fn change(
     doorward: &Doorward,
-    user: &User,
+    caller: &Caller,
     change: Change,
     proof: Proof,
     requester: &Requester,
 ) -> Result<Changed, ChangeError> {
-    let Change { name, email } = change;
+    let (user, Change { name, email }) = (&caller.user, change);
     let mut confirmed = None;
     if email.is_some() {
         // Like a registration, this reveals whether an address is taken, so both share one budget.
@@ -75,14 +75,15 @@ pub(crate) async fn change(
     let mut email = email.filter(|email| *email != user.email);
     let mut pending_email = None;
     if let (Some(new), Some(confirmed), true) = (&email, &confirmed, doorward.sends_mail()) {
-        request_email(doorward, confirmed, new, requester).await?;
+        request_email(doorward, caller, confirmed, new, requester).await?;
         pending_email = email.take();
     }
     if name.is_none() && email.is_none() {
-        return Ok(Changed { user: user.clone(), pending_email });
+        return Ok(Changed { user: User::clone(user), pending_email });
     }
+    doorward.charge_change(user.id, OwnChange::Account)?;
     let kind = EventKind::UserChanged { name: name.is_some(), email: email.is_some() };
-    let effects = doorward.event_by_user(user.id, requester, kind).into();
+    let effects = doorward.event_by_caller(caller, requester, kind).into();
     let (store, now) = (doorward.store(), doorward.now());
     match store.change_user(user.id, name.as_ref(), email.as_ref(), now, &effects).await {
         Ok(Some(user)) => Ok(Changed { user, pending_email }),
@@ -95,17 +96,19 @@ pub(crate) async fn change(
 /// Mails a link to the new address, which becomes the user's when the link is used.
 async fn request_email(
     doorward: &Doorward,
+    caller: &Caller,
     user: &User,
     new: &Email,
     requester: &Requester,
 ) -> Result<(), ChangeError> {
-    let request = queue_link(doorward, user, new, requester);
+    let request = queue_link(doorward, caller, user, new, requester);
     // Where nothing tells whether the address is taken, the time does not either.
     if doorward.signs_up_silently() { on_tick(request).await } else { request.await }
 }
 
 async fn queue_link(
     doorward: &Doorward,
+    caller: &Caller,
     user: &User,
     new: &Email,
     requester: &Requester,
@@ -116,7 +119,7 @@ async fn queue_link(
     let mut effects = with_secret(doorward, user, Purpose::ChangeEmail, new, language);
     effects.earlier = earlier;
     let kind = EventKind::EmailChangeRequested;
-    effects.events.push(doorward.event_by_user(user.id, requester, kind));
+    effects.events.push(doorward.event_by_caller(caller, requester, kind));
     if let Some(owner) = owner.filter(|owner| owner.id != user.id) {
         if !doorward.signs_up_silently() {
             return Err(ChangeError::EmailTaken);
@@ -133,11 +136,12 @@ async fn queue_link(
 /// is no such address.
 pub(crate) async fn send_again(
     doorward: &Doorward,
-    user: &User,
+    caller: &Caller,
     requester: &Requester,
 ) -> Result<bool, ChangeError> {
+    let user = &caller.user;
     let Some(new) = pending_email(doorward, user).await? else { return Ok(false) };
-    request_email(doorward, user, &new, requester).await?;
+    request_email(doorward, caller, user, &new, requester).await?;
     Ok(true)
 }
 
@@ -145,14 +149,15 @@ pub(crate) async fn send_again(
 /// is no such address.
 pub(crate) async fn cancel(
     doorward: &Doorward,
-    user: &User,
+    caller: &Caller,
     requester: &Requester,
 ) -> Result<bool, store::Error> {
+    let user = &caller.user;
     if pending_email(doorward, user).await?.is_none() {
         return Ok(false);
     }
     let kind = EventKind::EmailChangeCancelled;
-    let effects = doorward.event_by_user(user.id, requester, kind).into();
+    let effects = doorward.event_by_caller(caller, requester, kind).into();
     doorward.store().replace_one_time(user.id, Purpose::ChangeEmail, &effects).await
 }
 

@@ -266,12 +266,8 @@ pub(super) fn recovery_code_used(
     factor_notice(doorward, user, language, message)
 }
 
-/// Tells a user that somebody knows their password and does not have their second factor. They get one such mail in a quarter of an
-/// hour, however many factors are tried.
+/// Tells a user that somebody knows their password and has not given their second factor.
 pub(super) fn factor_refused(doorward: &Doorward, user: &User, requester: &Requester) -> Effects {
-    if !may_mail(doorward, &user.email, MailPurpose::WrongFactor) {
-        return Effects::NONE;
-    }
     let ClientInfo { address, user_agent } = requester.client.clone();
     let message = Message::FactorRefused { user_agent, address, at: doorward.now().millis() };
     factor_notice(doorward, user, requester.language, message)

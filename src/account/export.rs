@@ -8,6 +8,8 @@ use super::{keys, sessions};
 use crate::{
     Doorward,
     credential::password::PasswordHash,
+    event::{Administrator, EventKind},
+    network::Requester,
     session::Session,
     store::{self, archive::Snapshot},
     throttle::KnownNetworks,
@@ -27,8 +29,30 @@ pub(crate) struct Export {
     pub(crate) keys: Vec<ApiKey>,
 }
 
-/// Reads the stored data of a user.
-pub(crate) async fn export(doorward: &Doorward, user: &User) -> Result<Export, store::Error> {
+/// What is stored about a user, for themselves.
+pub(crate) async fn export_own(
+    doorward: &Doorward,
+    user: &User,
+    requester: &Requester,
+) -> Result<Export, store::Error> {
+    let event = doorward.event_by_user(user.id, requester, EventKind::AccountExported);
+    // A person may repeat it, so the rate at which it is recorded is bounded.
+    doorward.events().publish(&event);
+    read(doorward, user).await
+}
+
+/// What is stored about a user, for somebody who looks after the service. It is recorded first.
+pub(crate) async fn export_of(
+    doorward: &Doorward,
+    user: &User,
+    by: &Administrator,
+) -> Result<Export, store::Error> {
+    let kind = EventKind::AccountExported;
+    doorward.record(doorward.event_by_administrator(by, user.id, kind)).await;
+    read(doorward, user).await
+}
+
+async fn read(doorward: &Doorward, user: &User) -> Result<Export, store::Error> {
     Ok(Export {
         sessions: sessions::list(doorward, user.id).await?,
         known_networks: doorward.store().known_networks(&user.email.key()).await?,
@@ -99,7 +123,14 @@ pub(crate) struct UserExport {
 }
 
 impl UserExport {
-    pub(crate) async fn begin(doorward: &Doorward, hashes: Hashes) -> Result<Self, store::Error> {
+    /// Begins an export, which is recorded first.
+    pub(crate) async fn begin(
+        doorward: &Doorward,
+        hashes: Hashes,
+        by: &Administrator,
+    ) -> Result<Self, store::Error> {
+        let kind = EventKind::UsersExported { hashes: hashes == Hashes::Included };
+        doorward.record(doorward.event_by_administrator(by, None, kind)).await;
         let snapshot = doorward.store().snapshot().await?;
         Ok(Self { snapshot, hashes, after: None, done: 0 })
     }
@@ -124,9 +155,10 @@ impl UserExport {
 pub(crate) async fn write_users(
     doorward: &Doorward,
     hashes: Hashes,
+    by: &Administrator,
     output: &mut (dyn Write + Send),
 ) -> Result<u64, WriteError> {
-    let mut export = UserExport::begin(doorward, hashes).await?;
+    let mut export = UserExport::begin(doorward, hashes, by).await?;
     while let Some(lines) = export.next_lines().await? {
         output.write_all(&lines).map_err(WriteError::Output)?;
     }

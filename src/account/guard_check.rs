@@ -18,7 +18,7 @@ use crate::{
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SampleSession {
     /// How the user has proved who they are. `None` if they have just signed in, with a second factor if they hold one.
-    pub(crate) methods: Option<Methods>,
+    pub(crate) methods: Option<Vec<Method>>,
     /// How long ago.
     pub(crate) verified_ago: Duration,
 }
@@ -31,7 +31,7 @@ pub(crate) struct UnknownMethod(String);
 /// The ways to sign in with these names.
 pub(crate) fn methods_by_name<'a>(
     names: impl IntoIterator<Item = &'a str>,
-) -> Result<Methods, UnknownMethod> {
+) -> Result<Vec<Method>, UnknownMethod> {
     let method = |name: &str| Method::by_name(name).ok_or_else(|| UnknownMethod(name.to_owned()));
     names.into_iter().map(method).collect()
 }
@@ -87,8 +87,12 @@ fn sample(user: &User, sample: &SampleSession, client: ClientInfo, now: Timestam
         let second = user.factors.iter().last().map(Method::from);
         [Method::Password].into_iter().chain(second).collect()
     });
-    let session = Session::new(user.id, client, now, Duration::ZERO);
-    Session { methods, authenticated_at: now - *verified_ago, ..session }
+    let verified_at = now - *verified_ago;
+    Session {
+        methods: Methods::at(verified_at, methods),
+        authenticated_at: verified_at,
+        ..Session::new(user.id, client, now, Duration::ZERO)
+    }
 }
 
 /// How people with a browser get to the app of a guard, as `doorward guard check` prints it.

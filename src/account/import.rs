@@ -1,9 +1,6 @@
 //! Adding the users of another system, and the imported password hashes that are left. A user who exists already is never changed.
 
-use std::{
-    collections::HashMap,
-    time::{Duration, Instant},
-};
+use std::collections::HashMap;
 
 use crate::{
     Doorward,
@@ -34,27 +31,6 @@ pub(crate) enum Imported {
     EmailTaken,
     /// The user with this address has the id.
     IdTaken(Email),
-}
-
-/// Adds users, or only finds out what would come of them. Waits for a database that is unavailable for some seconds: whoever
-/// was added before is found.
-pub(crate) async fn import(
-    doorward: &Doorward,
-    users: &[UserToImport],
-    only_check: bool,
-    by: &Administrator,
-) -> Result<Vec<Imported>, store::Error> {
-    /// The last attempt ends before the time of the command does.
-    const LAST_ATTEMPT_AFTER: Duration = Duration::from_secs(15);
-    let started = Instant::now();
-    loop {
-        match try_import(doorward, users, only_check, by).await {
-            Err(store::Error::Unavailable(_)) if started.elapsed() < LAST_ATTEMPT_AFTER => {
-                tokio::time::sleep(Duration::from_secs(1)).await;
-            }
-            outcome => return outcome,
-        }
-    }
 }
 
 /// A page of imported hashes after the user with this id, and the id after which the next one starts, if there may be one.
@@ -88,7 +64,8 @@ pub(crate) async fn drop_hashes(
     Ok(dropped)
 }
 
-async fn try_import(
+/// Adds users, or only finds out what would come of them.
+pub(crate) async fn import(
     doorward: &Doorward,
     imported: &[UserToImport],
     only_check: bool,

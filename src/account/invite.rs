@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     Caller, Doorward,
-    access::{guard::MAX_ROLES, registration::RegistrationPolicy},
+    access::{registration::RegistrationPolicy, scope::Scope},
     event::{Administrator, Event, EventKind},
     language::Language,
     mail::{Mail, MailId, Message, link},
@@ -23,7 +23,7 @@ use crate::{
     store::Effects,
     throttle::{Guess, LoginAttempt, MailPurpose},
     token::one_time::{MAX_GUESSES, OneTimeCode, OneTimeId, OneTimeSecret, Presented, Purpose},
-    user::{Email, EmailKey, Invitation, InvitationId, Roles, User, UserId},
+    user::{Email, EmailKey, Invitation, InvitationId, MAX_ROLES, Roles, User, UserId},
 };
 
 /// How long an invitation is valid unless the operator says otherwise.
@@ -137,16 +137,18 @@ async fn by_administrator(
     check_usable(doorward, &email).await?;
     let event = |kind| doorward.event_by_administrator(by, None, kind);
     let id = id.unwrap_or_else(InvitationId::random);
-    add(doorward, id, email, roles, None, lifetime, delivery, event).await
+    let terms = InvitationTerms { id, email, roles, invited_by: by.person(), lifetime };
+    add(doorward, terms, None, delivery, event).await
 }
 
 /// Invites the holder of an address for a user. The invited person gets no roles.
 pub(crate) async fn by_user(
     doorward: &Doorward,
-    inviter: &User,
+    caller: &Caller,
     email: Email,
     requester: &Requester,
 ) -> Result<Invited, InviteError> {
+    let inviter = &*caller.user;
     if !may_be_inviter(doorward, inviter) {
         return Err(InviteError::NotAllowed);
     }
@@ -163,10 +165,15 @@ pub(crate) async fn by_user(
         earlier = charged.inspect_err(|_| doorward.throttle().refund_invitation(inviter.id))?;
     }
     let delivery = Delivery::Mail(requester.language, earlier);
-    let roles = Roles::default();
-    let event = |kind| doorward.event_by_user(inviter.id, requester, kind);
-    let id = InvitationId::random();
-    add(doorward, id, email, roles, Some(inviter), LIFETIME, delivery, event).await
+    let event = |kind| doorward.event_by_caller(caller, requester, kind);
+    let terms = InvitationTerms {
+        id: InvitationId::random(),
+        email,
+        roles: Roles::default(),
+        invited_by: Some(inviter.id),
+        lifetime: LIFETIME,
+    };
+    add(doorward, terms, Some(inviter), delivery, event).await
 }
 
 /// Whether this caller may invite others.
@@ -193,17 +200,24 @@ async fn check_usable(doorward: &Doorward, email: &Email) -> Result<(), InviteEr
     Ok(())
 }
 
-#[expect(clippy::too_many_arguments, reason = "they are what an invitation consists of")]
-async fn add(
-    doorward: &Doorward,
+/// What an invitation is made with.
+struct InvitationTerms {
     id: InvitationId,
     email: Email,
     roles: Roles,
-    inviter: Option<&User>,
+    invited_by: Option<UserId>,
     lifetime: Duration,
+}
+
+/// Adds an invitation. The mail names `inviter`, if there is one.
+async fn add(
+    doorward: &Doorward,
+    terms: InvitationTerms,
+    inviter: Option<&User>,
     delivery: Delivery,
     event: impl FnOnce(EventKind) -> Event,
 ) -> Result<Invited, InviteError> {
+    let InvitationTerms { id, email, roles, invited_by, lifetime } = terms;
     let now = doorward.now();
     let by_mail = match delivery {
         Delivery::Mail(language, earlier) if doorward.sends_mail() => Some((language, earlier)),
@@ -213,7 +227,7 @@ async fn add(
         id,
         email,
         roles,
-        invited_by: inviter.map(|user| user.id),
+        invited_by,
         is_mailed: by_mail.is_some(),
         created_at: now,
         expires_at: now + lifetime,
@@ -334,7 +348,8 @@ pub(crate) async fn peek(
     in_force(doorward, found).await
 }
 
-/// The invitation, if whoever has made it still counts: the invitations of a disabled user admit nobody.
+/// The invitation, if whoever has made it still counts: the invitations of a disabled user admit nobody, and those that grant roles
+/// count while their maker may grant them.
 async fn in_force(
     doorward: &Doorward,
     found: Option<Invitation>,
@@ -342,8 +357,14 @@ async fn in_force(
     let Some(id) = found.as_ref().and_then(|invitation| invitation.invited_by) else {
         return Ok(found);
     };
-    let inviter = doorward.store().user_by_id(id).await?;
-    Ok(found.filter(|_| inviter.is_some_and(|inviter| !inviter.disabled)))
+    let inviter = doorward.store().user_by_id(id).await?.filter(|inviter| !inviter.disabled);
+    let Some(inviter) = inviter else { return Ok(None) };
+    let admin_roles = &doorward.settings().admin_roles;
+    let scopes = admin_roles.most_scopes_of(&inviter.roles);
+    let may_grant = |roles: &Roles| {
+        scopes.contains(Scope::InvitationsWrite) && admin_roles.may_manage(scopes, roles)
+    };
+    Ok(found.filter(|found| found.roles.is_empty() || may_grant(&found.roles)))
 }
 
 /// The unexpired invitations that a user has made, in the order of their addresses.

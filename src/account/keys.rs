@@ -14,7 +14,8 @@ use crate::{
     credential::api_key::{KeyKind, KeyText},
     event::{Actor, Administrator, EventKind},
     network::Requester,
-    store::{self, MAX_KEPT_KEYS, MAX_PERSONAL_KEYS},
+    store::{self, AddKey, MAX_PERSONAL_KEYS},
+    throttle::OwnChange,
     user::{ApiKey, ApiKeyId, KeyScopes, Name, UserId},
 };
 
@@ -90,6 +91,7 @@ pub(crate) async fn create_machine(
     let made = make(doorward, None, false, held, new)?;
     let effects = doorward.event_by_administrator(by, None, created(&made.key)).into();
     doorward.store().add_machine_key(&made.key, &made.text.digest(), &effects).await?;
+    doorward.api_keys().key_made().await;
     Ok(made)
 }
 
@@ -104,25 +106,25 @@ pub(crate) async fn create_personal(
     if !is_fresh(doorward, user, &caller.session) || doorward.opens_only_account(caller) {
         return Err(KeyError::SignInAgain);
     }
-    let now = doorward.now();
-    let held = doorward.store().api_keys_by_user(user.id, now).await?;
-    let valid = held.iter().filter(|key| key.expires_at > now).count();
-    if valid >= MAX_PERSONAL_KEYS || held.len() >= MAX_KEPT_KEYS {
-        return Err(KeyError::TooMany);
-    }
     let request = RequestFacts {
         address: Some(requester.client.address),
         ..RequestFacts::at(doorward.now())
     };
     let held = doorward.settings().admin_roles.scopes_of(caller, &request);
     let two_factors = caller.session.methods.strength() >= 2;
+    // First, because a condition is compiled whether the key is made or not.
+    doorward.charge_change(user.id, OwnChange::Account)?;
     let made = make(doorward, Some(user.id), two_factors, held, new)?;
-    let event = doorward.event_by_user(user.id, requester, created(&made.key));
+    let event = doorward.event_by_caller(caller, requester, created(&made.key));
     let effects = key_created(doorward, user, requester.language).with(event);
     let store = doorward.store();
     match store.add_personal_key(user, &made.key, &made.text.digest(), &effects).await? {
-        true => Ok(made),
-        false => Err(KeyError::SignInAgain),
+        AddKey::Added => {
+            doorward.api_keys().key_made().await;
+            Ok(made)
+        }
+        AddKey::TooMany => Err(KeyError::TooMany),
+        AddKey::UserChanged => Err(KeyError::SignInAgain),
     }
 }
 
@@ -227,10 +229,10 @@ pub(crate) async fn revoke_own(
     let key = doorward.store().api_key_by_id(id).await?;
     let Some(key) = key.filter(|key| key.owner == Some(user)) else { return Ok(false) };
     let effects = doorward.event_by_user(user, requester, revoked(&key)).into();
-    doorward.store().revoke_api_key(id, doorward.now(), &effects).await
+    doorward.store().revoke_api_key(&key, doorward.now(), &effects).await
 }
 
-/// Revokes any key for the operator. False if there is none, or it has ended.
+/// Revokes any key for an administrator, but not of somebody who may do more. False if there is none, or it has ended.
 pub(crate) async fn revoke(
     doorward: &Doorward,
     by: &Administrator,
@@ -238,5 +240,5 @@ pub(crate) async fn revoke(
 ) -> Result<bool, store::Error> {
     let Some(key) = doorward.store().api_key_by_id(id).await? else { return Ok(false) };
     let effects = doorward.event_by_administrator(by, key.owner, revoked(&key)).into();
-    doorward.store().revoke_api_key(id, doorward.now(), &effects).await
+    doorward.store().revoke_api_key(&key, doorward.now(), &effects).await
 }

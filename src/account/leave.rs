@@ -8,7 +8,7 @@ use super::{
     proof::{ConfirmError, Proof, confirm},
 };
 use crate::{
-    Doorward,
+    Caller, Doorward,
     event::{Administrator, EventKind},
     mail::DeletedBy,
     network::Requester,
@@ -16,15 +16,15 @@ use crate::{
     user::{User, UserId, UserVersion},
 };
 
-/// Deletes the account of a user at their request.
+/// Deletes the account of the caller.
 pub(crate) async fn leave(
     doorward: &Doorward,
-    user: &User,
+    caller: &Caller,
     proof: Proof,
     requester: &Requester,
 ) -> Result<(), ConfirmError> {
-    let user = confirm(doorward, user, proof, requester).await?;
-    let event = doorward.event_by_user(user.id, requester, EventKind::UserDeleted);
+    let user = confirm(doorward, &caller.user, proof, requester).await?;
+    let event = doorward.event_by_caller(caller, requester, EventKind::UserDeleted);
     let effects = account_deleted(doorward, &user, DeletedBy::User, requester.language).with(event);
     doorward.store().delete_user(user.id, doorward.now(), &effects).await?;
     Ok(())

@@ -76,7 +76,7 @@ impl MissingFactor {
         let HeldFactors { passkeys, recovery_codes, .. } =
             doorward.store().factors_of(user, doorward.now()).await?;
         // A code or a security key is a second factor. Without a first one, only a passkey is enough.
-        let has_first = methods.first_factors() != Methods::default();
+        let has_first = !methods.first_factors().is_empty();
         let counts = |kind: &FactorKind| has_first || *kind == FactorKind::Passkey;
         Ok(Self {
             challenge,

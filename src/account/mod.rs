@@ -31,6 +31,7 @@ pub(crate) mod proof;
 pub(crate) mod refresh;
 pub(crate) mod refused;
 pub(crate) mod register;
+pub(crate) mod register_passkey;
 pub(crate) mod repeated;
 pub(crate) mod reset;
 pub(crate) mod restore;
@@ -44,6 +45,7 @@ pub(crate) mod status;
 #[cfg(test)]
 mod tests;
 pub(crate) mod trusted_devices;
+mod unanswered;
 pub(crate) mod unlock;
 pub(crate) mod verify;
 pub(crate) mod witness;
@@ -60,14 +62,14 @@ pub use self::{
     verify::VerifyError,
 };
 use crate::{
-    Doorward,
+    Caller, Doorward,
     credential::password::Busy,
-    event::{Administrator, Event, EventKind},
+    event::{Administrator, Authority, Event, EventKind, Right},
     fault::Fault,
     network::Requester,
     session::Session,
     store,
-    throttle::Throttled,
+    throttle::{OwnChange, Throttled},
     token::Token,
     user::{User, UserId},
 };
@@ -94,7 +96,7 @@ impl OpenedSession {
     /// The session with its bearer token.
     pub(crate) fn with_token(self, doorward: &Doorward) -> NewSession {
         let Self { user, session } = self;
-        let token = doorward.mint().issue(&session, doorward.now());
+        let token = doorward.token_of(&session);
         NewSession { user, session, token }
     }
 }
@@ -162,9 +164,21 @@ fn require_found(found: bool) -> Result<(), UserError> {
 }
 
 impl Doorward {
+    /// Charges a change that a user makes in their own account.
+    fn charge_change(&self, user: UserId, change: OwnChange) -> Result<(), Throttled> {
+        self.throttle().charge_change(user, change, self.instant())
+    }
+
     /// The event that a user does something with their own account.
     fn event_by_user(&self, user: UserId, requester: &Requester, kind: EventKind) -> Event {
         Event::by_user(user, requester, self.now(), kind)
+    }
+
+    /// The event that a caller changes something in their own account. Nothing is written if their session has ended before.
+    fn event_by_caller(&self, caller: &Caller, requester: &Requester, kind: EventKind) -> Event {
+        let right = Right::of_session(caller.session.id, &caller.user);
+        let authority = Some(Authority::new(right, [].into()));
+        Event { authority, ..self.event_by_user(caller.user.id, requester, kind) }
     }
 
     /// The event that somebody orders something about the account of another.

@@ -13,6 +13,7 @@ use crate::{
     fault::Fault,
     network::{Network, Requester},
     store::{self, Effects, PasswordCondition},
+    throttle::OwnChange,
     token::one_time::Purpose,
     user::{Email, Name, User, UserId},
 };
@@ -65,10 +66,11 @@ pub(crate) async fn change(
     requester: &Requester,
 ) -> Result<(), ConfirmError> {
     let user = confirm(doorward, &caller.user, proof, requester).await?;
+    doorward.charge_change(user.id, OwnChange::Password)?;
     let hash = doorward.hasher().hash(new, requester.network()).await?;
     let (condition, kept) =
         (PasswordCondition::Unchanged(user.password_version), Some(caller.session.id));
-    let event = doorward.event_by_user(user.id, requester, EventKind::PasswordChanged);
+    let event = doorward.event_by_caller(caller, requester, EventKind::PasswordChanged);
     let effects = password_changed(doorward, &user, requester.language).with(event);
     // After a concurrent change, the confirmed password is no longer the current one.
     if !doorward

@@ -30,18 +30,18 @@ impl Proof {
     }
 }
 
-/// What a session has proved lately. A trusted browser says nothing about who uses it now.
+/// What a session has proved lately, each method by its own time. A trusted browser says nothing about who uses it now.
 pub(crate) fn proved_lately(doorward: &Doorward, session: &Session) -> Methods {
-    match session.authenticated_at + RECENT > doorward.now() {
-        true => session.methods.without(Method::TrustedDevice),
-        false => Methods::default(),
-    }
+    session.methods.given_after(doorward.now() - RECENT).without(Method::TrustedDevice)
 }
 
 /// Whether a session has proved lately who its user is, with two factors if they hold a second one.
 pub(crate) fn is_fresh(doorward: &Doorward, user: &User, session: &Session) -> bool {
-    let is_recent = session.authenticated_at + RECENT > doorward.now();
-    is_recent && proved_lately(doorward, session).are_enough_for(&user.factors)
+    if session.methods.is_empty() {
+        return user.factors.is_empty() && session.verified_at() + RECENT > doorward.now();
+    }
+    let lately = proved_lately(doorward, session);
+    !lately.is_empty() && lately.are_enough_for(&user.factors)
 }
 
 /// Why an action that needs a proof was not taken.

@@ -32,12 +32,19 @@ has_failure!(RefreshError);
 /// Replaces the token of the caller's session.
 pub(crate) async fn refresh(doorward: &Doorward, caller: &Caller) -> Result<Token, RefreshError> {
     doorward.throttle().charge_refresh(caller.user.id, doorward.instant())?;
-    let (token_id, now) = (TokenId::random(), doorward.now());
-    if !doorward.store().renew_session(&caller.session, token_id, now).await? {
-        return Err(RefreshError::TokenReplaced);
+    let (store, token_id, now) = (doorward.store(), TokenId::random(), doorward.now());
+    let mut session = (*caller.session).clone();
+    if !store.renew_session(&session, token_id, now).await? {
+        // It may have lost a proof since it was read, which the new token must not name.
+        let stored = store.session_with_user(session.id).await?;
+        let stored = stored.filter(|(stored, _)| stored.token_id == session.token_id);
+        let (stored, user) = stored.ok_or(RefreshError::TokenReplaced)?;
+        session = stored.of_holder(&user.factors);
+        if !store.renew_session(&session, token_id, now).await? {
+            return Err(RefreshError::TokenReplaced);
+        }
     }
-    let session = Session { token_id, ..(*caller.session).clone() };
-    Ok(doorward.mint().issue(&session, now))
+    Ok(doorward.token_of(&Session { token_id, ..session }))
 }
 
 /// Ends the session of a replaced token that is used again: two clients hold tokens of the session, and one of them is

@@ -19,7 +19,7 @@ use crate::{
     network::{ClientInfo, Network, Requester},
     session::Persistence,
     store,
-    store::Effects,
+    store::{Effects, FirstPasskey},
     throttle::MailPurpose,
     token::{cookie::MailedTarget, one_time::Purpose},
     user::{Email, Name, User, UserId},
@@ -99,19 +99,55 @@ pub(crate) async fn register(
     requester: &Requester,
     persistence: Persistence,
 ) -> Result<Registered, RegisterError> {
-    let registered = try_to_register(doorward, registration, requester, persistence).await;
+    let registered = register_as(doorward, registration, None, requester, persistence).await?;
+    registered.ok_or(RegisterError::NotAllowed)
+}
+
+/// The same, with a passkey in place of a password. Returns `None` if the passkey exists, or its setup was used.
+pub(super) async fn register_as(
+    doorward: &Doorward,
+    registration: Registration,
+    passkey: Option<&FirstPasskey>,
+    requester: &Requester,
+    persistence: Persistence,
+) -> Result<Option<Registered>, RegisterError> {
+    let registered = try_to_register(doorward, registration, passkey, requester, persistence).await;
     if let Err(RegisterError::EmailTaken) = registered {
         publish_refused(doorward, RegistrationRefusal::AddressTaken, requester);
     }
     registered
 }
 
+/// Checks everything that a registration with a passkey needs, and writes nothing. The registration itself checks it again.
+pub(super) async fn check(
+    doorward: &Doorward,
+    registration: &Registration,
+    requester: &Requester,
+) -> Result<(), RegisterError> {
+    doorward.throttle().charge_sign_up(requester, doorward.instant())?;
+    let guess = admit(doorward, registration, requester).await?.and_then(|found| found.guess);
+    if doorward.store().user_by_email(&registration.email.key()).await?.is_none() {
+        refund(guess);
+        // The registration is charged.
+        doorward.throttle().refund_sign_up(requester);
+        return Ok(());
+    }
+    // A guessed code must not tell by its answer that it is right.
+    let (reason, error) = match guess {
+        Some(_) => (RegistrationRefusal::WrongInvitation, RegisterError::NotAllowed),
+        None => (RegistrationRefusal::AddressTaken, RegisterError::EmailTaken),
+    };
+    publish_refused(doorward, reason, requester);
+    Err(error)
+}
+
 async fn try_to_register(
     doorward: &Doorward,
     registration: Registration,
+    passkey: Option<&FirstPasskey>,
     requester: &Requester,
     persistence: Persistence,
-) -> Result<Registered, RegisterError> {
+) -> Result<Option<Registered>, RegisterError> {
     let registration = registration.check_password(doorward)?;
     doorward.throttle().charge_sign_up(requester, doorward.instant())?;
     let admitted = admit(doorward, &registration, requester).await?;
@@ -130,18 +166,25 @@ async fn try_to_register(
     let target = registration.target.clone();
     // Hashed before the insert, so that the response time does not reveal whether the address is taken.
     let mut user = registration.into_user(doorward, requester.network()).await?;
+    if let Some(FirstPasskey { passkey, .. }) = passkey {
+        (user.id, user.factors) = (passkey.user_id, [passkey.kind()].into_iter().collect());
+    }
     if let Some(invitation) = &invitation {
         user.roles = invitation.roles.clone();
     }
     user.email_verified = is_verified;
     // An invitation is addressed to the person, so there is nothing to hide from them.
     if doorward.signs_up_silently() && invitation.is_none() {
+        if passkey.is_some() {
+            return Err(RegisterError::NotAllowed);
+        }
         let registered = register_silently(doorward, &user, requester, earlier, target.as_ref());
-        return on_tick(registered).await;
+        return on_tick(registered).await.map(Some);
     }
     let effects = verify_email(doorward, &user, requester.language);
     let effects = Effects { earlier, ..leading_to(effects, target.as_ref()) };
-    let evidence = Evidence::Registration { user: &user, invitation: invitation.as_ref(), effects };
+    let invitation = invitation.as_ref();
+    let evidence = Evidence::Registration { user: &user, invitation, passkey, effects };
     let terms = Terms { persistence, device: None };
     let opened = match complete_sign_in(doorward, evidence, requester, &terms).await {
         // A guessed code must not tell by its answer that it is right.
@@ -159,8 +202,9 @@ async fn try_to_register(
     refund(guess);
     doorward.throttle().clear_account(&user.email.key(), doorward.instant());
     match opened {
-        Outcome::Opened(opened) => Ok(Registered::SignedIn(opened)),
-        Outcome::FactorMissing(_) | Outcome::Gone => Err(RegisterError::NotAllowed),
+        Outcome::Opened(opened) => Ok(Some(Registered::SignedIn(opened))),
+        Outcome::FactorMissing(_) => Err(RegisterError::NotAllowed),
+        Outcome::Gone => Ok(None),
     }
 }
 

@@ -36,7 +36,8 @@ pub(crate) enum ResetError {
 has_failure!(ResetError);
 
 /// Sets the password of the user of a reset code or of a mailed link or code, and ends all their sessions. A mailed code needs
-/// the address that it was sent to.
+/// the address that it was sent to. Whoever has registered an address that is not verified loses the account to the owner of its mail:
+/// their second factors are removed.
 pub(crate) async fn reset(
     doorward: &Doorward,
     code: Zeroizing<String>,
@@ -59,7 +60,11 @@ pub(crate) async fn reset(
     // Whoever has a mailed link owns the address, so the notice has no budget.
     let told = User { email_verified: user.email_verified || is_mailed, ..user.clone() };
     let event = doorward.event_by_unknown(user.id, requester, EventKind::PasswordReset);
-    let effects = password_changed(doorward, &told, requester.language).with(event);
+    let mut effects = password_changed(doorward, &told, requester.language).with(event);
+    if is_mailed && !user.email_verified && !user.factors.is_empty() {
+        let event = doorward.event_by_unknown(user.id, requester, EventKind::FactorsReset);
+        effects = effects.with(event);
+    }
     let usage = match is_mailed {
         true => OneTimeUse::ResetPassword(hash),
         false => OneTimeUse::OperatorReset(hash),

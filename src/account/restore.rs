@@ -1,5 +1,5 @@
 //! Taking back a change of the address, from the notice that the old address got. Whoever made the change may know the
-//! password and hold sessions, so a new password is set and all sessions end.
+//! password, hold sessions and have added factors since, so a new password is set, all sessions end and these factors are removed.
 
 use super::{
     InvalidInput,
@@ -57,7 +57,7 @@ async fn give_way(
     requester: &Requester,
 ) -> Result<bool, store::Error> {
     let other = doorward.store().user_by_email(email).await?;
-    let is_unknown = |other: &User| !other.email_verified && other.roles.iter().next().is_none();
+    let is_unknown = |other: &User| !other.email_verified && other.roles.is_empty();
     let Some(other) = other.filter(is_unknown) else { return Ok(false) };
     let kind = EventKind::UnverifiedUserDeleted;
     let effects = doorward.event_by_unknown(other.id, requester, kind).into();

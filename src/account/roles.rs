@@ -2,10 +2,10 @@
 
 use crate::{
     Doorward,
-    access::{admin_role::AdminRoles, guard::MAX_ROLES},
+    access::admin_role::AdminRoles,
     event::{Administrator, EventKind},
     store,
-    user::{Role, User, UserId},
+    user::{MAX_ROLES, Role, User, UserId},
 };
 
 /// Why a role was neither granted nor revoked.
@@ -37,7 +37,8 @@ pub(crate) async fn lack_admin(doorward: &Doorward) -> bool {
     })
 }
 
-/// Grants a role. False if the user has it already.
+/// Grants a role. False if the user has it already. One that administers the service voids the reset codes and links that others have
+/// made for the user.
 pub(crate) async fn grant(
     doorward: &Doorward,
     user: &User,
@@ -50,7 +51,19 @@ pub(crate) async fn grant(
     }
     let kind = EventKind::RoleGranted(role.clone());
     let effects = doorward.event_by_administrator(by, user.id, kind).into();
-    Ok(doorward.store().grant_role(user.id, &role, doorward.now(), &effects).await?)
+    let (store, now) = (doorward.store(), doorward.now());
+    let is_granted = match doorward.settings().admin_roles.administers(&role) {
+        true => store.grant_admin_role(user.id, &role, now, &effects).await?,
+        false => store.grant_role(user.id, &role, now, &effects).await?,
+    };
+    if !is_granted
+        && let Some(user) = store.user_by_id(user.id).await?
+        && !user.roles.contains(role.as_str())
+    {
+        // Others were granted in the meantime.
+        return Err(RoleError::TooMany);
+    }
+    Ok(is_granted)
 }
 
 /// Revokes a role. False if the user does not have it.

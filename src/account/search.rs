@@ -1,5 +1,7 @@
 //! Searching users, page by page.
 
+use std::collections::BTreeSet;
+
 use crate::{
     Doorward, store,
     user::{
@@ -59,7 +61,8 @@ async fn read(
         let is_last = found.len() < wanted;
         left -= found.len();
         for (found_at, user) in found {
-            if range.is_first_of(&user, &found_at) && filter.admits(&user, &words) {
+            let terms = user.search_terms();
+            if range.is_first(&terms, &found_at) && filter.admits(&user, &terms, &words) {
                 if users.len() == limit {
                     return Ok(UserPage { users, next: Some(place) });
                 }
@@ -94,8 +97,7 @@ impl UserFilter {
         self.text.as_deref().map(|text| words(text).collect()).unwrap_or_default()
     }
 
-    fn admits(&self, user: &User, words: &[String]) -> bool {
-        let terms = user.search_terms();
+    fn admits(&self, user: &User, terms: &BTreeSet<String>, words: &[String]) -> bool {
         words.iter().all(|word| terms.iter().any(|term| term.starts_with(word)))
             && self.role.as_ref().is_none_or(|role| user.roles.contains(role))
             && (user.disabled || !self.disabled)
@@ -129,9 +131,8 @@ impl TermRange {
         Some(Self { start: format!("{term} "), end: format!("{term}!") })
     }
 
-    /// Whether the place is that of the first term of the user in this range. So each user is on one page.
-    fn is_first_of(&self, user: &User, place: &str) -> bool {
-        let terms = user.search_terms();
+    /// Whether the place is that of the first of a user's terms in this range. So each user is on one page.
+    fn is_first(&self, terms: &BTreeSet<String>, place: &str) -> bool {
         let first = terms.range(self.start.trim_end().to_owned()..).next();
         first.map(String::as_str) == place.split(' ').next()
     }

@@ -1,14 +1,16 @@
 //! The end of every sign-in. However a person has shown who they are, this decides whether a session begins.
 
 use super::{
-    OpenedSession, effects::new_sign_in, missing_factor::MissingFactor, trusted_devices::is_trusted,
+    OpenedSession, effects::new_sign_in, missing_factor::MissingFactor, trusted_devices::trusted,
+    unanswered,
 };
 use crate::{
     Doorward,
+    clock::Timestamp,
     event::EventKind,
     network::Requester,
     session::{Method, Methods, Persistence, Session},
-    store::{self, Effects, OneTimeUse},
+    store::{self, Effects, FirstPasskey, OneTimeUse, SignIn, SignInWritten},
     token::one_time::OneTime,
     user::{Invitation, User},
 };
@@ -24,6 +26,8 @@ pub(crate) enum Evidence<'a> {
         user: &'a User,
         /// The invitation that admits them.
         invitation: Option<&'a Invitation>,
+        /// What they have in place of a password.
+        passkey: Option<&'a FirstPasskey>,
         /// The mail to the new user.
         effects: Effects,
     },
@@ -39,19 +43,22 @@ impl Evidence<'_> {
         }
     }
 
-    fn methods(&self) -> Methods {
+    fn methods(&self, now: Timestamp) -> Methods {
+        let methods = |methods: &[Method]| Methods::at(now, methods.iter().copied());
         match self {
-            Self::Password(_) => Method::Password.into(),
+            Self::Password(_) => methods(&[Method::Password]),
             // As strong as the user can be.
-            Self::TestOfApp(user) => [Method::Password]
-                .into_iter()
-                .chain(user.factors.iter().map(Method::from))
-                .collect(),
-            Self::MailedCode(..) => Method::MailedCode.into(),
+            Self::TestOfApp(user) => {
+                let factors = user.factors.iter().map(Method::from);
+                Methods::at(now, factors.chain([Method::Password]))
+            }
+            Self::MailedCode(..) => methods(&[Method::MailedCode]),
             Self::Registration { user, invitation, .. } => {
                 let is_mailed = invitation.is_some_and(|invitation| invitation.is_mailed);
                 let password = user.has_password().then_some(Method::Password);
-                password.into_iter().chain(is_mailed.then_some(Method::MailedCode)).collect()
+                let mailed = is_mailed.then_some(Method::MailedCode);
+                let factors = user.factors.iter().map(Method::from);
+                Methods::at(now, password.into_iter().chain(mailed).chain(factors))
             }
         }
     }
@@ -62,7 +69,8 @@ pub(crate) enum Outcome {
     Opened(Box<OpenedSession>),
     /// The person holds a second factor and has not shown it.
     FactorMissing(Box<MissingFactor>),
-    /// The user has been deleted, disabled or changed in the meantime.
+    /// The user has been deleted, disabled or changed in the meantime, does not trust the browser any more, or the passkey that they
+    /// register with is known.
     Gone,
 }
 
@@ -90,16 +98,18 @@ pub(crate) async fn complete_sign_in(
     requester: &Requester,
     terms: &Terms,
 ) -> Result<Outcome, store::Error> {
-    let (user, mut methods) = (evidence.user(), evidence.methods());
-    if let Some(cookie) = &terms.device
-        && !user.factors.is_empty()
-        && is_trusted(doorward, user, cookie).await?
-    {
-        methods = methods.with(Method::TrustedDevice);
+    let now = doorward.now();
+    let (user, mut methods) = (evidence.user(), evidence.methods(now));
+    let trusted_device = match &terms.device {
+        Some(cookie) if !user.factors.is_empty() => trusted(doorward, user, cookie).await?,
+        _ => None,
+    };
+    if trusted_device.is_some() {
+        methods = methods.with(Method::TrustedDevice, now);
     }
     let session = new_session(doorward, user, methods.clone(), requester, terms.persistence);
     if !session.is_enough_for(user) {
-        return ask_for_factor(doorward, evidence, methods, terms.persistence).await;
+        return ask_for_factor(doorward, evidence, methods, terms.persistence, requester).await;
     }
     let kind = match &evidence {
         Evidence::Registration { .. } => EventKind::Registered { session: Some(session.id) },
@@ -113,21 +123,39 @@ pub(crate) async fn complete_sign_in(
         Evidence::Registration { effects, .. } => effects.clone(),
         Evidence::TestOfApp(_) => Effects::NONE,
     };
-    let effects = effects.with(event);
-    let (store, now) = (doorward.store(), doorward.now());
+    let effects = match &evidence {
+        Evidence::Registration { passkey: Some(FirstPasskey { passkey, .. }), .. } => {
+            let added = EventKind::FactorAdded { kind: passkey.kind() };
+            effects.with(event).with(doorward.event_by_user(user.id, requester, added))
+        }
+        _ => effects.with(event),
+    };
+    let store = doorward.store();
     let user = match evidence {
         Evidence::Password(user) | Evidence::TestOfApp(user) => {
-            let is_added = store.add_session(user, &session, &effects).await?;
-            is_added.then(|| user.clone())
+            let sign_in = SignIn { trusted_device, ..SignIn::new(user, session.clone()) };
+            let written = store.sign_in(sign_in, &effects).await?;
+            (written == SignInWritten::Begun).then(|| user.clone())
         }
         Evidence::MailedCode(one_time, _) => {
-            let usage = OneTimeUse::SignIn(Some(Box::new(session.clone())));
+            let opened = Some(Box::new(session.clone()));
+            let usage = OneTimeUse::SignIn { session: opened, trusted_device };
             store.use_one_time(one_time, usage, &effects, now).await?
         }
-        Evidence::Registration { user, invitation, .. } => {
+        Evidence::Registration { user, invitation, passkey, .. } => {
             let invitation = invitation.map(|invitation| invitation.id);
-            store.add_user(user, Some(&session), invitation, &effects).await?;
-            Some(user.clone())
+            let is_added = match passkey {
+                None => {
+                    store.add_user(user, Some(&session), invitation, &effects).await?;
+                    true
+                }
+                Some(passkey) => {
+                    store
+                        .add_user_with_passkey(user, &session, invitation, passkey, &effects)
+                        .await?
+                }
+            };
+            is_added.then(|| user.clone())
         }
     };
     let Some(user) = user else { return Ok(Outcome::Gone) };
@@ -144,16 +172,19 @@ async fn ask_for_factor(
     evidence: Evidence<'_>,
     methods: Methods,
     persistence: Persistence,
+    requester: &Requester,
 ) -> Result<Outcome, store::Error> {
     let user = match evidence {
         Evidence::MailedCode(one_time, _) => {
-            let (usage, now) = (OneTimeUse::SignIn(None), doorward.now());
+            let usage = OneTimeUse::SignIn { session: None, trusted_device: None };
+            let now = doorward.now();
             doorward.store().use_one_time(one_time, usage, &Effects::NONE, now).await?
         }
         _ => Some(evidence.user().clone()),
     };
     let Some(user) = user else { return Ok(Outcome::Gone) };
-    let missing = MissingFactor::of(doorward, &user, methods, persistence, None).await?;
+    let missing = MissingFactor::of(doorward, &user, methods.clone(), persistence, None).await?;
+    unanswered::asked(doorward, &user, methods, &missing, requester).await?;
     Ok(Outcome::FactorMissing(Box::new(missing)))
 }
 

@@ -5,15 +5,19 @@ use crate::{
     Doorward, Settings,
     config::DatabaseUrl,
     credential::{
+        factor::Factors,
         password::{Cost, Password, PasswordHash},
         totp::TotpSecret,
     },
     doorward::{MissingKey, OpenError},
     event::{Actor, Administrator, Event, EventKind, LoginRefusal, RegistrationRefusal},
     network::{ClientInfo, Network, Requester},
-    session::Method,
-    store::{AddFactor, Effects, NewPasswords},
-    token::{cookie::AttemptDigest, one_time::OneTimeSecret},
+    session::{Method, Methods, Session},
+    store::{AddFactor, Effects, Holder, NewPasswords, RemoveFactor},
+    token::{
+        cookie::{AttemptDigest, CodeId},
+        one_time::OneTimeSecret,
+    },
     user::{Email, EmailKey, FactorId, Name, Passkey, Role, StoredTotp, User, UserId},
 };
 
@@ -219,9 +223,10 @@ async fn every_change_and_every_failed_login_is_one_event() {
     assert_eq!(failed.kind, EventKind::SignInFailed { reason, email: email() });
     assert_eq!((failed.actor.clone(), failed.subject), (Actor::Unknown, Some(user.id)));
 
-    let session = doorward.sign_in(EMAIL, PASSWORD, client()).await.unwrap().session.id;
-    let methods = Method::Password.into();
-    assert_eq!(kinds(), [EventKind::SignedIn { session, methods }]);
+    let session = doorward.sign_in(EMAIL, PASSWORD, client()).await.unwrap().session;
+    let methods = session.methods;
+    assert_eq!(methods.names(), ["pwd"]);
+    assert_eq!(kinds(), [EventKind::SignedIn { session: session.id, methods }]);
 
     doorward.grant_role(user.id, "staff").await.unwrap();
     let [granted] = &published()[..] else { panic!("one event") };
@@ -246,7 +251,7 @@ async fn every_change_and_every_failed_login_is_one_event() {
         Event::by_administrator(&Administrator::APP, Some(user.id), now, EventKind::UserDisabled)
             .into();
     assert!(!store.disable_user(user.id, now, &effects).await.unwrap());
-    assert!(!store.end_session(user.id, session, now, &effects).await.unwrap());
+    assert!(!store.end_session(user.id, session.id, now, &effects).await.unwrap());
     assert_eq!(kinds(), []);
 }
 
@@ -339,7 +344,7 @@ async fn add_totp(doorward: &Doorward, user: &User) {
         last_used_at: None,
     };
     let codes = [[1; 32]; 8];
-    let added = doorward.store().add_totp(user, &totp, &codes, &Effects::NONE).await.unwrap();
+    let added = doorward.store().add_totp(user, &totp, &codes, None, &Effects::NONE).await.unwrap();
     assert_eq!(added, AddFactor::Added);
 }
 
@@ -417,7 +422,20 @@ async fn an_imported_app_is_stored_encrypted_with_its_user() {
 
     // Who has removed the app since, or never had one, gets none by a second import.
     let (id, now, store) = (with_app.user.id, doorward.now(), doorward.store());
-    assert!(store.remove_totp(id, now, &Effects::NONE).await.unwrap());
+    let user = store.user_by_id(id).await.unwrap().unwrap();
+    let methods = Methods::at(now, [Method::Password, Method::Totp]);
+    let lifetime = doorward.settings().session_lifetime;
+    let session = Session { methods, ..Session::new(id, client(), now, lifetime) };
+    assert!(store.add_session(&user, &session, &Effects::NONE).await.unwrap());
+    // Whoever does not know of the app has not proved it.
+    let stale = User { factors: Factors::default(), ..user.clone() };
+    let who = Holder { user: &stale, session: &session };
+    let removed = store.remove_totp(who, now, &Effects::NONE).await.unwrap();
+    assert_eq!(removed, RemoveFactor::Changed);
+    assert!(!store.replace_recovery_codes(who, &[[1; 32]], now, &Effects::NONE).await.unwrap());
+    let who = Holder { user: &user, session: &session };
+    let removed = store.remove_totp(who, now, &Effects::NONE).await.unwrap();
+    assert!(matches!(removed, RemoveFactor::Removed(own) if own.methods.names() == ["pwd"]));
     let late = import::UserToImport { totp: Some(secret), ..without.clone() };
     import::import(&doorward, &[with_app.clone(), late], false, &Administrator::APP).await.unwrap();
     for id in [with_app.user.id, without.user.id] {
@@ -495,7 +513,8 @@ async fn a_start_that_would_orphan_passkeys_is_refused() {
         created_at: doorward.now(),
         last_used_at: None,
     };
-    let added = doorward.store().add_passkey(&user, &passkey, &[], &Effects::NONE).await;
+    let (store, setup) = (doorward.store(), (CodeId::random(), doorward.now()));
+    let added = store.add_passkey(&user, &passkey, setup, &[], None, &Effects::NONE).await;
     assert_eq!(added.unwrap(), AddFactor::Added);
     let settings = doorward.settings().clone();
     drop(doorward);
@@ -535,4 +554,40 @@ async fn every_method_reports_an_unknown_user() {
     ];
     assert_eq!(errors, [(); 8].map(|()| "there is no such user"));
     assert_eq!(doorward.end_sessions(nobody).await.unwrap(), 0);
+}
+
+#[tokio::test]
+async fn nothing_is_changed_in_a_session_that_has_ended_since_it_was_admitted() {
+    let folder = tempfile::tempdir().unwrap();
+    let doorward = open(folder.path()).await;
+    let requester = Requester::new(client());
+    let NewSession { user, token, .. } = register(&doorward).await;
+    let caller = doorward.caller(token.as_str()).await.unwrap();
+    let proof = || proof::Proof::of(&caller, Some(Password::unchecked(PASSWORD.to_owned())));
+    sessions::log_out_everywhere(&doorward, user.id, &requester).await.unwrap();
+    let is_refused = |error: &dyn std::fmt::Debug| {
+        assert!(format!("{error:?}").contains("RightLost"), "{error:?}");
+    };
+    let new = Password::unchecked("another horse".to_owned());
+    let changed = password::change(&doorward, &caller, proof(), new, &requester).await;
+    is_refused(&changed.unwrap_err());
+    let name = Name::parse("Eve".to_owned()).ok();
+    let email = Email::parse("eve@example.com".to_owned()).ok();
+    for new in [change::Change { name, email: None }, change::Change { name: None, email }] {
+        let changed = change::change(&doorward, &caller, new, proof(), &requester).await;
+        is_refused(&changed.map(|changed| changed.user).unwrap_err());
+    }
+    let key = keys::NewKey {
+        name: Name::parse("A key".to_owned()).unwrap(),
+        scopes: vec!["guard:*".to_owned()],
+        lifetime: keys::LIFETIME,
+        condition: None,
+    };
+    let made = keys::create_personal(&doorward, &caller, key, &requester).await;
+    is_refused(&made.unwrap_err());
+    is_refused(&leave::leave(&doorward, &caller, proof(), &requester).await.unwrap_err());
+    let left = doorward.user_by_id(user.id).await.unwrap().unwrap();
+    assert_eq!((left.name, left.email), (user.name, user.email));
+    assert!(keys::of_user(&doorward, user.id).await.unwrap().is_empty());
+    doorward.sign_in(EMAIL, PASSWORD, client()).await.unwrap();
 }

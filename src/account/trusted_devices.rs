@@ -6,7 +6,8 @@ use crate::{
     Caller, Doorward,
     event::EventKind,
     network::Requester,
-    store,
+    session::Session,
+    store::{self, Holder, RemoveFactor},
     user::{FactorId, TrustedDevice, User},
 };
 
@@ -26,25 +27,30 @@ pub(super) fn new(doorward: &Doorward, user: &User, requester: &Requester) -> Tr
     }
 }
 
-/// Whether the user trusts the browser with this cookie.
-pub(super) async fn is_trusted(
+/// The browser with this cookie, if the user trusts it. The sign-in that counts on it requires that they still do.
+pub(super) async fn trusted(
     doorward: &Doorward,
     user: &User,
     cookie: &str,
-) -> Result<bool, store::Error> {
-    let Some(device) = doorward.cookies().read_device_cookie(cookie) else { return Ok(false) };
+) -> Result<Option<FactorId>, store::Error> {
+    let Some(device) = doorward.cookies().read_device_cookie(cookie) else { return Ok(None) };
     let held = doorward.store().factors_of(user, doorward.now()).await?;
-    Ok(held.trusted_devices.iter().any(|trusted| trusted.id == device))
+    Ok(held.trusted_devices.iter().map(|trusted| trusted.id).find(|trusted| *trusted == device))
 }
 
-/// Asks for a second factor in a browser again. False if the caller trusts no such browser.
+/// Asks for a second factor in a browser again, and ends the other sessions that needed none. Returns the session of
+/// the caller, or `None` if they trust no such browser.
 pub(crate) async fn remove(
     doorward: &Doorward,
     caller: &Caller,
     device: FactorId,
     requester: &Requester,
-) -> Result<bool, store::Error> {
-    let user = caller.user.id;
-    let effects = doorward.event_by_user(user, requester, EventKind::TrustedDeviceRemoved).into();
-    doorward.store().remove_trusted_device(user, device, &effects).await
+) -> Result<Option<Session>, store::Error> {
+    let kind = EventKind::TrustedDeviceRemoved;
+    let effects = doorward.event_by_user(caller.user.id, requester, kind).into();
+    let (who, now) = (Holder { user: &caller.user, session: &caller.session }, doorward.now());
+    match doorward.store().remove_trusted_device(who, device, now, &effects).await? {
+        RemoveFactor::Removed(session) => Ok(Some(*session)),
+        RemoveFactor::Kept | RemoveFactor::Changed => Ok(None),
+    }
 }

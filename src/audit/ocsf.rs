@@ -60,10 +60,11 @@ fn class_of(kind: &str) -> Class {
         | "session_ended_by_client"
         | "sessions_ended"
         | "token_reused" => authentication(2, "Logoff"),
-        "stepped_up" => authentication(99, "Other"),
+        "stepped_up" | "factor_asked" => authentication(99, "Other"),
         "guard_refused" => session(99, "Other"),
         "invited" => entity(1, "Create"),
         "signing_key_rotated" | "key_created" => entity(1, "Create"),
+        "account_exported" | "users_exported" | "audit_exported" => entity(2, "Read"),
         "guards_reloaded" => entity(3, "Update"),
         "invitation_revoked" | "signing_key_revoked" | "key_revoked" | "trail_pruned" => {
             entity(4, "Delete")

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    event::{Actor, Event, EventKind, RegistrationRefusal},
+    event::{Actor, Event, EventKind, LeftOut, RegistrationRefusal},
     session::Methods,
 };
 
@@ -103,7 +103,7 @@ impl Record {
 
 impl From<&Event> for Record {
     fn from(event: &Event) -> Self {
-        let Event { id, at, actor, subject, kind, client, request_id } = event;
+        let Event { id, at, actor, subject, kind, client, request_id, authority: _ } = event;
         Self {
             id: id.to_string(),
             at: at.to_string(),
@@ -159,6 +159,7 @@ fn details(kind: &EventKind) -> Value {
         EventKind::SignedIn { session, methods } | EventKind::SteppedUp { session, methods } => {
             json!({ "session": session.to_string(), "methods": Methods::names(methods) })
         }
+        EventKind::FactorAsked { methods } => json!({ "methods": Methods::names(methods) }),
         // The address that was typed may be a password, or of somebody who has no account.
         EventKind::SignInFailed { reason, email: _ } => {
             json!({ "reason": crate::count::Label::label(*reason) })
@@ -201,16 +202,28 @@ fn details(kind: &EventKind) -> Value {
             json!({ "guard": guard, "decision": decision, "onlyReported": only_reported })
         }
         EventKind::MailGivenUp { mail, failure } => json!({ "mail": mail, "failure": failure }),
+        EventKind::UsersExported { hashes } => json!({ "hashes": hashes }),
+        EventKind::AuditExported { format } => json!({ "format": format }),
         EventKind::TrailPruned { before } => json!({ "before": before }),
-        EventKind::EventsLeftOut(left_out) => {
-            let counts = left_out.iter().map(|left_out| (left_out.kind.to_owned(), left_out.count));
-            json!({ "counts": counts.map(|(kind, count)| (kind, json!(count))).collect::<Map<_, _>>() })
+        EventKind::EventsLeftOut(LeftOut { kinds, subjects, networks }) => {
+            let counts: Map<_, _> =
+                kinds.iter().map(|(kind, count)| ((*kind).to_owned(), json!(count))).collect();
+            let subjects: Vec<_> = subjects
+                .iter()
+                .map(|(user, count)| json!({ "id": user.to_string(), "count": count }))
+                .collect();
+            let networks: Vec<_> = networks
+                .iter()
+                .map(|(network, count)| json!({ "address": network.to_string(), "count": count }))
+                .collect();
+            json!({ "counts": counts, "subjects": subjects, "networks": networks })
         }
         EventKind::UserAdded
         | EventKind::ImportedHashDropped
         | EventKind::UserDisabled
         | EventKind::UserEnabled
         | EventKind::UserDeleted
+        | EventKind::AccountExported
         | EventKind::UnverifiedUserDeleted
         | EventKind::VerificationRequested
         | EventKind::EmailChangeRequested

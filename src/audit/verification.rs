@@ -13,6 +13,8 @@ use super::{
 
 /// The most findings of a report.
 const MAX_FINDINGS: usize = 10_000;
+/// How many tiles may be missing. If it is more, the size was changed.
+const MAX_MISSING_TILES: u64 = 1000;
 
 /// A row of the trail, as it is stored.
 #[derive(Clone, Debug)]
@@ -141,7 +143,7 @@ pub struct TreeRow {
 /// A verification that is under way.
 pub struct Verification<'a> {
     key: &'a AuditKey,
-    /// As they are stored.
+    /// As they are stored, unless the size cannot be.
     size: u64,
     root: Option<Hash>,
     kept_from: u64,
@@ -214,7 +216,7 @@ impl<'a> Verification<'a> {
         if has_tree && root.is_none() {
             report.add(Finding::TreeChanged);
         }
-        let mut verification = Self {
+        Self {
             key,
             size,
             root,
@@ -233,9 +235,31 @@ impl<'a> Verification<'a> {
             disagreed: Vec::new(),
             above: Vec::new(),
             tiles_seen: BTreeMap::new(),
-        };
-        verification.compare_with_checkpoints();
-        verification
+        }
+    }
+
+    /// Compares the size of the tree with the tiles that are stored. If the tree had many more of them, it would not be read to its
+    /// end. It then has those that follow each other, and the last of them is returned for [`Self::end_with`].
+    pub fn begin(&mut self, paths: &[String]) -> Option<TileId> {
+        self.compare_with_checkpoints();
+        let width = TILE_WIDTH as u64;
+        let stored: BTreeSet<_> = paths.iter().filter_map(|path| TileId::parse(path)).collect();
+        let count = self.size.div_ceil(width);
+        let first = |index| TileId { level: 0, index };
+        let present = stored.range(first(0)..first(count)).count() as u64;
+        if count - present <= MAX_MISSING_TILES {
+            return None;
+        }
+        self.report.add(Finding::TreeChanged);
+        let following = (0..).take_while(|index| stored.contains(&first(*index))).count() as u64;
+        self.size = following * width;
+        following.checked_sub(1).map(first)
+    }
+
+    /// Ends the tree with the hashes of its last tile.
+    pub fn end_with(&mut self, last: TileId, stored: Option<&[u8]>) {
+        let hashes = stored.map_or(0, |stored| stored.len() / size_of::<Hash>()).min(TILE_WIDTH);
+        self.size = last.index * TILE_WIDTH as u64 + hashes as u64;
     }
 
     /// The tile with the hashes of the next events, if the tree has more events.

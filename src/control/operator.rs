@@ -32,6 +32,12 @@ impl Operator {
         Self { uid, name: name_of(uid, &users), pid: Some(pid) }
     }
 
+    /// Whether they are the user that the server runs as, or root. The modes of the socket and of its folder say the same, but somebody
+    /// may have changed them.
+    pub(super) fn may_give_orders(&self) -> bool {
+        self.uid == 0 || self.uid == rustix::process::geteuid().as_raw()
+    }
+
     /// Who gives the orders. A user without a name in this machine's list of users has their number.
     pub(super) fn administrator(&self) -> Administrator {
         let name = self.name.clone().unwrap_or_else(|| self.uid.to_string());

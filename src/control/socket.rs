@@ -93,6 +93,10 @@ async fn serve_one(
 ) -> io::Result<()> {
     let operator = Operator::at(&stream)?;
     let span = operator.span();
+    if !operator.may_give_orders() {
+        span.in_scope(|| tracing::warn!("a command of another user of this machine was refused"));
+        return Ok(());
+    }
     let operator = admin::Operator {
         administrator: operator.administrator(),
         read_settings: Arc::clone(read),

@@ -79,7 +79,7 @@ impl fmt::Debug for KeyText {
 }
 
 /// The SHA-256 of a key, which is all that is stored.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct KeyDigest([u8; 32]);
 
 impl KeyDigest {
@@ -107,6 +107,11 @@ impl KeyDigest {
 
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
+    }
+
+    /// The digest from the store; `None` if the bytes are not one.
+    pub fn from_store(bytes: &[u8]) -> Option<Self> {
+        bytes.try_into().ok().map(Self)
     }
 }
 

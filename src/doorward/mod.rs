@@ -49,8 +49,8 @@ use crate::{
     store::Store,
     throttle::Throttle,
     token::{
-        TokenMint, cookie::CookieMint, factor_key::FactorKey, feed::Feed, one_time::OneTimeMint,
-        shared_secret::SharedSecret, signing_keys::SigningKeys,
+        Reach, Token, TokenMint, cookie::CookieMint, factor_key::FactorKey, feed::Feed,
+        one_time::OneTimeMint, shared_secret::SharedSecret, signing_keys::SigningKeys,
     },
     user::User,
 };
@@ -129,6 +129,14 @@ impl Doorward {
         self.inner.callers.by_session_cookie(cookie, self.now()).await
     }
 
+    /// The same, for a request that is no use of the session.
+    pub(crate) async fn caller_by_session_cookie_without_use(
+        &self,
+        cookie: &[u8],
+    ) -> Result<Caller, AuthError> {
+        self.inner.callers.by_session_cookie_without_use(cookie, self.now()).await
+    }
+
     /// The user and session that a cookie of the app at `origin` belongs to.
     pub(crate) async fn caller_by_app_cookie(
         &self,
@@ -140,7 +148,8 @@ impl Doorward {
 
     /// The holder of an API key, if it counts.
     pub(crate) async fn key_holder(&self, sent: &[u8]) -> Result<KeyHolder, KeyError> {
-        self.inner.api_keys.holder(sent, self.settings().factors, self.now()).await
+        let (now, instant) = (self.now(), Instant::now());
+        self.inner.api_keys.holder(sent, self.settings().factors, now, instant).await
     }
 
     pub(crate) fn api_keys(&self) -> &ApiKeys {
@@ -320,6 +329,15 @@ impl Doorward {
     /// Whether what a caller has proved opens only their own account, because everybody needs a second factor.
     pub(crate) fn opens_only_account(&self, caller: &Caller) -> bool {
         !self.settings().factors.admits(&caller.session)
+    }
+
+    /// The token of a session, which opens no more than the session does.
+    pub(crate) fn token_of(&self, session: &Session) -> Token {
+        let reach = match self.settings().factors.admits(session) {
+            true => Reach::Everything,
+            false => Reach::Account,
+        };
+        self.mint().issue(session, reach, self.now())
     }
 
     /// What a caller lacks whose session opens only their own account.

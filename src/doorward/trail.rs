@@ -5,11 +5,13 @@ use std::{
     io::{self, Read as _, Seek as _, SeekFrom, Write as _},
     path::Path,
     sync::{
-        Mutex, PoisonError,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::{Duration, Instant},
 };
+
+use tokio::sync::OwnedMutexGuard;
 
 use super::Doorward;
 use crate::{
@@ -28,9 +30,16 @@ pub(super) struct Trail {
     published: Mutex<Option<SignedCheckpoint>>,
     /// How many events the checkpoint has that the witness has cosigned last, as far as this process knows.
     pub(super) witnessed: AtomicU64,
+    /// One verification at a time over the network: each has a thread and reads from a snapshot of its own.
+    verifying: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl Doorward {
+    /// What a verification over the network holds until it ends. `None` while another one is under way.
+    pub(crate) fn begin_verification(&self) -> Option<OwnedMutexGuard<()>> {
+        Arc::clone(&self.inner.trail.verifying).try_lock_owned().ok()
+    }
+
     /// What signs checkpoints and marks events.
     pub(crate) fn audit_key(&self) -> &AuditKey {
         self.store().audit_key()
@@ -114,10 +123,7 @@ impl Doorward {
     }
 
     async fn record_left_out(&self) -> Result<(), store::Error> {
-        let left_out = self.events().unrecorded().take_left_out();
-        if left_out.is_empty() {
-            return Ok(());
-        }
+        let Some(left_out) = self.events().unrecorded().take_left_out() else { return Ok(()) };
         let event = Event::by_service(self.now(), EventKind::EventsLeftOut(left_out.clone()));
         let recorded = self.store().record(vec![event]).await;
         recorded.inspect_err(|_| self.events().unrecorded().put_back_left_out(left_out))

@@ -10,9 +10,9 @@ use crate::{
     config::DatabaseUrl,
     store::{self, Effects},
     supervisor::supervise,
-    throttle::AccountChange,
+    throttle::{AccountChange, AccountKey, Counted},
     token::{shared_secret::SecretName, signing_keys},
-    user::EmailKey,
+    user::{EmailKey, User},
 };
 
 impl Doorward {
@@ -88,21 +88,28 @@ impl Doorward {
     /// the change.
     pub(crate) async fn clear_failures(&self, email: &EmailKey) -> Result<(), store::Error> {
         self.throttle().clear_account(email, self.instant());
-        let account = self.store().account_secret().await?.account(email);
+        let account = self.store().account_secret().await?.key_of(Counted::Passwords(email));
         let cleared = AccountChange { account, cleared: true, failures: 0 };
         let recovery = self.settings().throttle.account_recovery;
         self.store().save_failures(&[cleared], recovery, self.now()).await
     }
 
-    /// Forgets the failed logins on an account, in memory, in the database and, within two seconds, on other instances.
+    /// Forgets the failed logins on an account and the wrong codes of its user, in memory, in the database and, within two seconds,
+    /// on other instances. Returns false if there is no such user.
     pub(crate) async fn unlock(
         &self,
-        email: &EmailKey,
+        user: &User,
+        codes: &[AccountKey],
         effects: &Effects,
-    ) -> Result<(), store::Error> {
-        self.throttle().unlock(email, self.instant());
-        let account = self.store().account_secret().await?.account(email);
-        self.store().unlock_account(account, self.now(), effects).await
+    ) -> Result<bool, store::Error> {
+        let email = &user.email.key();
+        let logins = self.store().account_secret().await?.key_of(Counted::Passwords(email));
+        let now = self.now();
+        let unlocked = self.store().unlock_account(user.id, logins, codes, now, effects).await?;
+        if unlocked {
+            self.throttle().unlock(email, self.instant());
+        }
+        Ok(unlocked)
     }
 
     async fn maintain_keys(&self) {

@@ -27,9 +27,9 @@ enum Failure {
          or rewritten; `doorward audit verify` says more"
     )]
     NotContinued { witnessed: u64 },
-    /// The witness has cosigned more events than the checkpoint has.
-    #[error("it has cosigned {witnessed} events already")]
-    Ahead { witnessed: u64 },
+    /// Another instance has had a later checkpoint cosigned.
+    #[error("it has cosigned a later checkpoint of another instance")]
+    Overtaken,
     #[error(transparent)]
     Store(#[from] store::Error),
 }
@@ -45,17 +45,7 @@ impl Doorward {
         match self.ask_witness(url, &signed, limit).await {
             Ok(cosigned) => Ok(cosigned),
             Err(Failure::Store(error)) => Err(error),
-            // Another instance was faster.
-            Err(Failure::Ahead { witnessed })
-                if self.store().audit_tree().await?.size >= witnessed =>
-            {
-                Ok(signed)
-            }
-            Err(Failure::Ahead { witnessed }) => {
-                let error = Failure::NotContinued { witnessed };
-                tracing::error!(%error, witness = url, "the witness refuses the audit trail");
-                Ok(signed)
-            }
+            Err(Failure::Overtaken) => Ok(signed),
             Err(error @ Failure::NotContinued { .. }) => {
                 tracing::error!(%error, witness = url, "the witness refuses the audit trail");
                 Ok(signed)
@@ -80,7 +70,9 @@ impl Doorward {
         for _ in 0..3 {
             let old = witnessed.load(Ordering::Relaxed);
             if old > size {
-                return Err(Failure::Ahead { witnessed: old });
+                let is_known = self.store().audit_tree().await?.size >= old;
+                let rolled_back = Failure::NotContinued { witnessed: old };
+                return Err(if is_known { Failure::Overtaken } else { rolled_back });
             }
             let tiles = self.store().tiles(tree::tiles_for_consistency(old, size)).await?;
             let proof = tiles.consistency_proof(old, size).unwrap_or_default();

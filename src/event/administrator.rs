@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::Actor;
+use super::{Actor, Authority, Right};
 use crate::{
     network::{ClientInfo, Requester},
     request_id::RequestId,
-    user::{ApiKeyId, UserId},
+    user::UserId,
 };
 
 /// Who gives an order: the operator on the machine, a user whose role allows it, or the holder of an API key.
@@ -16,27 +16,32 @@ pub struct Administrator {
     /// The client that asked for it. The operator on the machine has none.
     pub client: Option<ClientInfo>,
     pub request_id: Option<RequestId>,
+    /// By what right they give it. `None` is the operator. The store asks it in the transaction of each change.
+    pub authority: Option<Authority>,
 }
 
 impl Administrator {
     /// The app that embeds Doorward.
-    pub const APP: Self = Self { actor: Actor::Operator(None), client: None, request_id: None };
+    pub const APP: Self =
+        Self { actor: Actor::Operator(None), client: None, request_id: None, authority: None };
 
     /// The operator on the machine, with their login name there.
     pub fn operator(name: Option<Arc<str>>) -> Self {
-        Self { actor: Actor::Operator(name), client: None, request_id: None }
+        Self { actor: Actor::Operator(name), ..Self::APP }
     }
 
-    pub fn user(id: UserId, requester: &Requester) -> Self {
-        Self::at(Actor::User(id), requester)
-    }
-
-    pub fn key(id: ApiKeyId, requester: &Requester) -> Self {
-        Self::at(Actor::Key(id), requester)
-    }
-
-    fn at(actor: Actor, requester: &Requester) -> Self {
+    /// A signed-in user, or the holder of a key.
+    pub fn by_right(authority: Authority, requester: &Requester) -> Self {
+        let actor = match authority.right() {
+            Right::Session { user, .. } => Actor::User(*user),
+            Right::Key { key, .. } => Actor::Key(*key),
+        };
         let (client, request_id) = (Some(requester.client.clone()), requester.request_id);
-        Self { actor, client, request_id }
+        Self { actor, client, request_id, authority: Some(authority) }
+    }
+
+    /// The user whose rights they use: the one who is signed in, or the owner of the key.
+    pub fn person(&self) -> Option<UserId> {
+        self.authority.as_ref().and_then(|authority| authority.right().person())
     }
 }

@@ -3,9 +3,10 @@
 use super::LoginRefusal;
 use crate::{
     credential::factor::FactorKind,
+    network::Network,
     session::{Methods, SessionId},
     token::one_time::Purpose,
-    user::{ApiKeyId, EmailKey, InvitationId, Role},
+    user::{ApiKeyId, EmailKey, InvitationId, Role, UserId},
 };
 
 /// What happened. Who did it, and to whom, stands in the event. A figure that only the write knows is `None` until its statements
@@ -44,6 +45,13 @@ pub enum EventKind {
     UnverifiedUserDeleted,
     RoleGranted(Role),
     RoleRevoked(Role),
+    /// Somebody has taken along everything that is stored about a user.
+    AccountExported,
+    /// Somebody has taken along all users.
+    UsersExported {
+        /// Whether with their password hashes.
+        hashes: bool,
+    },
 
     /// A mail was asked for that verifies the address.
     VerificationRequested,
@@ -86,6 +94,11 @@ pub enum EventKind {
     SignedIn {
         session: SessionId,
         /// How they have shown who they are.
+        methods: Methods,
+    },
+    /// Somebody has given the password or a mailed code of a user, and was asked for the second factor.
+    FactorAsked {
+        /// What they have given.
         methods: Methods,
     },
     SignInFailed {
@@ -220,20 +233,29 @@ pub enum EventKind {
         mail: String,
         failure: String,
     },
+    /// Somebody has taken along events of the audit trail.
+    AuditExported {
+        /// Of the file.
+        format: &'static str,
+    },
     /// Events of the audit trail have reached the end of their retention.
     TrailPruned {
         /// The number of the first event that is kept.
         before: u64,
     },
     /// More was refused than is recorded.
-    EventsLeftOut(Vec<LeftOut>),
+    EventsLeftOut(LeftOut),
 }
 
-/// How many events of a kind were not recorded.
+/// How many events were not recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeftOut {
-    pub kind: &'static str,
-    pub count: u64,
+    /// Of each kind.
+    pub kinds: Vec<(&'static str, u64)>,
+    /// About the users with the most of them, the most first.
+    pub subjects: Vec<(UserId, u64)>,
+    /// From the networks with the most of them, the most first.
+    pub networks: Vec<(Network, u64)>,
 }
 
 /// Why somebody was not registered.
@@ -280,6 +302,8 @@ names! {
     UnverifiedUserDeleted => "unverified_user_deleted",
     RoleGranted(_) => "role_granted",
     RoleRevoked(_) => "role_revoked",
+    AccountExported => "account_exported",
+    UsersExported { .. } => "users_exported",
     VerificationRequested => "verification_requested",
     EmailChangeRequested => "email_change_requested",
     EmailChangeCancelled => "email_change_cancelled",
@@ -295,6 +319,7 @@ names! {
     ResetCodeCreated => "reset_code_created",
     UnknownSecret => "unknown_secret",
     SignedIn { .. } => "signed_in",
+    FactorAsked { .. } => "factor_asked",
     SignInFailed { .. } => "sign_in_failed",
     SignedInToApp { .. } => "signed_in_to_app",
     SignedOut { .. } => "signed_out",
@@ -324,6 +349,7 @@ names! {
     KeyRevoked { .. } => "key_revoked",
     GuardRefused { .. } => "guard_refused",
     MailGivenUp { .. } => "mail_given_up",
+    AuditExported { .. } => "audit_exported",
     TrailPruned { .. } => "trail_pruned",
     EventsLeftOut(_) => "events_left_out",
 }

@@ -12,7 +12,7 @@ use crate::{
 /// Writes the line of an event. Lines that anybody can cause are limited: above the limit they are only counted.
 pub(super) fn write(event: &Event) {
     // The id of the request is in the span that the line is written in.
-    let Event { id: _, at: _, actor, subject, kind, client, request_id: _ } = event;
+    let Event { id: _, at: _, actor, subject, kind, client, request_id: _, authority: _ } = event;
     let user = subject.map(display);
     let network = client.as_ref().map(|client| display(Network::at(client.address)));
     let administrator = event.administrator();
@@ -52,6 +52,17 @@ pub(super) fn write(event: &Event) {
         }
         EventKind::RoleRevoked(role) => {
             info!(user, role = role.as_str(), granted = false, actor, "role set by {whom}");
+        }
+
+        EventKind::AccountExported if administrator.is_some() => {
+            info!(user, actor, "account exported by {whom}")
+        }
+        EventKind::AccountExported => info!(user, network, "account exported by its user"),
+        EventKind::UsersExported { hashes } => {
+            info!(hashes, actor, "all users exported by {whom}")
+        }
+        EventKind::AuditExported { format } => {
+            info!(format, actor, "audit trail exported by {whom}")
         }
 
         EventKind::VerificationRequested => info!(user, network, "verification mail requested"),
@@ -101,6 +112,11 @@ pub(super) fn write(event: &Event) {
         EventKind::SignInFailed { reason, email: _ } => {
             if FloodLine::FailedLogin.is_written(reason.text()) {
                 info!(network, %reason, user, "failed login");
+            }
+        }
+        EventKind::FactorAsked { methods } => {
+            if FloodLine::FailedLogin.is_written("the second factor is missing") {
+                info!(user, network, methods = methods.to_text(), "asked for the second factor");
             }
         }
         EventKind::SignedInToApp { session } => {

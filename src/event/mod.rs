@@ -2,6 +2,7 @@
 //! here and nowhere else. Its record in the audit trail is made in `audit/`.
 
 mod administrator;
+mod authority;
 mod counts;
 mod failed_logins;
 mod id;
@@ -12,6 +13,7 @@ mod unrecorded;
 
 pub use self::{
     administrator::Administrator,
+    authority::{Authority, Right},
     counts::EventCounts,
     failed_logins::{FailedLogins, LoginRefusal},
     id::EventId,
@@ -38,12 +40,14 @@ pub struct Event {
     /// The client that asked for it. The operator's commands have none.
     pub client: Option<ClientInfo>,
     pub request_id: Option<RequestId>,
+    /// By what right somebody has ordered it. Without that right, the change is not written.
+    pub authority: Option<Authority>,
 }
 
 /// Events are equal if they say the same. Each has an id of its own.
 impl PartialEq for Event {
     fn eq(&self, other: &Self) -> bool {
-        let Self { id: _, at, actor, subject, kind, client, request_id } = self;
+        let Self { id: _, at, actor, subject, kind, client, request_id, authority: _ } = self;
         (at, actor, subject, kind, client, request_id)
             == (
                 &other.at,
@@ -83,14 +87,14 @@ impl Event {
         at: Timestamp,
         kind: EventKind,
     ) -> Self {
-        let Administrator { actor, client, request_id } = by.clone();
-        Self { id: EventId::at(at), at, actor, subject, kind, client, request_id }
+        let Administrator { actor, client, request_id, authority } = by.clone();
+        Self { id: EventId::at(at), at, actor, subject, kind, client, request_id, authority }
     }
 
     /// What Doorward does by itself.
     pub fn by_service(at: Timestamp, kind: EventKind) -> Self {
-        let (id, actor) = (EventId::at(at), Actor::Service);
-        Self { id, at, actor, subject: None, kind, client: None, request_id: None }
+        let (id, actor, authority) = (EventId::at(at), Actor::Service, None);
+        Self { id, at, actor, subject: None, kind, client: None, request_id: None, authority }
     }
 
     /// Who has ordered it, unless people have done it with their own account.
@@ -110,7 +114,7 @@ impl Event {
         kind: EventKind,
     ) -> Self {
         let (client, request_id) = (Some(requester.client.clone()), requester.request_id);
-        let id = EventId::at(at);
-        Self { id, at, actor: Actor::Unknown, subject, kind, client, request_id }
+        let (id, actor, authority) = (EventId::at(at), Actor::Unknown, None);
+        Self { id, at, actor, subject, kind, client, request_id, authority }
     }
 }

@@ -20,7 +20,8 @@ impl Events {
     ///
     /// The event of a change is in the effects of its write, and the store publishes it after the commit. What was refused is
     /// published directly, because there is no change that it could be stored with: `RegistrationRefused`, `SignInFailed`,
-    /// `ResetFailed`, `UnknownSecret`, `MailWithheld` and `GuardRefused`. So is `GuardsReloaded`: guards are not in the database.
+    /// `ResetFailed`, `UnknownSecret`, `MailWithheld` and `GuardRefused`. So are `FactorAsked` and `AccountExported` by its user,
+    /// which change nothing either, and `GuardsReloaded`, because guards are not in the database.
     pub fn publish(&self, event: &Event) {
         self.publish_recorded(event);
         self.unrecorded.add(event, Instant::now());

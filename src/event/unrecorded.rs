@@ -1,55 +1,184 @@
 //! What was refused, until it is written to the audit trail. There is no change that it could be stored with, and anybody can cause
-//! it, so it is written in batches and at a bounded rate. What is above the rate is counted.
+//! it, so it is written in batches and at a bounded rate, which is shared fairly. What is above the rate is counted.
 
 use std::{
-    collections::BTreeMap,
+    cmp::Reverse,
+    collections::{BTreeMap, HashMap},
+    hash::Hash,
     mem,
     sync::{Mutex, MutexGuard, PoisonError},
     time::Instant,
 };
 
 use super::{Event, EventKind, LeftOut};
+use crate::{
+    network::Network,
+    user::{EmailKey, UserId},
+};
 
 /// Events that wait to be recorded.
 pub struct Unrecorded(Mutex<Waiting>);
 
 struct Waiting {
     events: Vec<Event>,
-    /// Of users, of others, and of guards: a flood of one kind does not displace the others.
-    budgets: [Budget; 3],
-    left_out: BTreeMap<&'static str, u64>,
+    /// Of users, of others, of guards, and of challenges: a flood of one kind does not displace the others.
+    budgets: [Budget; 4],
+    left_out: LeftOutCounts,
 }
 
-/// How many events may be recorded.
+/// How many events of a kind may be recorded. An event needs a share of one of both: a flood about one user leaves room for others
+/// in the same network, and a flood about many users from one network leaves room for other networks.
 struct Budget {
-    most: f64,
-    per_second: f64,
-    left: f64,
-    changed_at: Instant,
+    by_whom: Shares<Whom>,
+    by_network: Shares<Option<Network>>,
+}
+
+/// Whom an event concerns.
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum Whom {
+    User(UserId),
+    /// The address that was typed.
+    Address(EmailKey),
+    Nobody,
 }
 
 impl Budget {
-    fn new(most: f64, per_second: f64) -> Self {
-        Self { most, per_second, left: most, changed_at: Instant::now() }
+    fn new(most: usize, per_second: f64) -> Self {
+        let (by_whom, by_network) =
+            (Shares::new(most, per_second / 2.0), Shares::new(most, per_second / 2.0));
+        Self { by_whom, by_network }
     }
 
-    fn charge(&mut self, now: Instant) -> bool {
-        let elapsed = now.saturating_duration_since(self.changed_at).as_secs_f64();
-        self.left = (self.left + elapsed * self.per_second).min(self.most);
-        self.changed_at = now;
-        let is_charged = self.left >= 1.0;
-        if is_charged {
-            self.left -= 1.0;
-        }
-        is_charged
+    fn charge(&mut self, event: &Event, now: Instant) -> bool {
+        let whom = match (&event.kind, event.subject) {
+            (_, Some(user)) => Whom::User(user),
+            (EventKind::SignInFailed { email, .. }, None) => Whom::Address(email.clone()),
+            (_, None) => Whom::Nobody,
+        };
+        self.by_whom.charge(whom, now) || self.by_network.charge(network_of(event), now)
     }
+
+    /// The most events at once.
+    fn most(&self) -> usize {
+        self.by_whom.most + self.by_network.most
+    }
+}
+
+/// Where the request came from. The networks of one IPv6 subscriber count as one.
+fn network_of(event: &Event) -> Option<Network> {
+    event.client.as_ref().map(|client| Network::at(client.address).subscriber())
+}
+
+/// A budget that is shared. Whoever has used some of it gets more only while more than that is left. So one who takes all they can get
+/// leaves half of it, two leave a third, and whoever has used nothing is not refused before as many others as the budget has places
+/// have used something.
+struct Shares<K> {
+    most: usize,
+    per_second: f64,
+    used: HashMap<K, usize>,
+    total: usize,
+    /// What can be used again, and when that was computed.
+    refilled: f64,
+    changed_at: Instant,
+}
+
+impl<K: Clone + Eq + Hash> Shares<K> {
+    fn new(most: usize, per_second: f64) -> Self {
+        let (used, changed_at) = (HashMap::new(), Instant::now());
+        Self { most, per_second, used, total: 0, refilled: 0.0, changed_at }
+    }
+
+    fn charge(&mut self, key: K, now: Instant) -> bool {
+        self.refill(now);
+        let used = self.used.get(&key).copied().unwrap_or(0);
+        let has_share = used < self.most - self.total;
+        if has_share {
+            self.used.insert(key, used + 1);
+            self.total += 1;
+        }
+        has_share
+    }
+
+    /// Gives back what the time allows, one by one to whoever has used most.
+    fn refill(&mut self, now: Instant) {
+        let elapsed = now.saturating_duration_since(self.changed_at).as_secs_f64();
+        self.changed_at = now.max(self.changed_at);
+        self.refilled += elapsed * self.per_second;
+        if self.refilled >= self.total as f64 {
+            self.used.clear();
+            (self.total, self.refilled) = (0, 0.0);
+        }
+        while self.refilled >= 1.0 {
+            self.refilled -= 1.0;
+            self.total -= 1;
+            let most = self.used.iter().max_by_key(|(_, used)| **used);
+            let key = most.map(|(key, _)| key.clone()).expect("somebody has used what is used");
+            match self.used.get_mut(&key) {
+                Some(used) if *used > 1 => *used -= 1,
+                _ => drop(self.used.remove(&key)),
+            }
+        }
+    }
+}
+
+/// How many events were not recorded.
+#[derive(Default)]
+struct LeftOutCounts {
+    kinds: BTreeMap<&'static str, u64>,
+    subjects: HashMap<UserId, u64>,
+    networks: HashMap<Network, u64>,
+}
+
+impl LeftOutCounts {
+    /// The most users, and the most networks, that are counted.
+    const MOST: usize = 10_000;
+    /// The most that are named.
+    const NAMED: usize = 20;
+
+    fn add(&mut self, event: &Event) {
+        *self.kinds.entry(event.kind.name()).or_default() += 1;
+        event.subject.inspect(|user| add_to(&mut self.subjects, *user, 1));
+        network_of(event).inspect(|network| add_to(&mut self.networks, *network, 1));
+    }
+
+    fn take(&mut self) -> Option<LeftOut> {
+        let Self { kinds, subjects, networks } = mem::take(self);
+        let left_out = LeftOut {
+            kinds: kinds.into_iter().collect(),
+            subjects: largest(subjects),
+            networks: largest(networks),
+        };
+        (!left_out.kinds.is_empty()).then_some(left_out)
+    }
+}
+
+/// Counts some more of one. When there are too many, those with the fewest are forgotten.
+fn add_to<K: Eq + Hash>(counts: &mut HashMap<K, u64>, key: K, count: u64) {
+    if counts.len() >= LeftOutCounts::MOST && !counts.contains_key(&key) {
+        let fewest = counts.values().min().copied().unwrap_or(0);
+        counts.retain(|_, count| *count > fewest);
+    }
+    *counts.entry(key).or_default() += count;
+}
+
+/// Those with the most, the largest first.
+fn largest<K>(counts: HashMap<K, u64>) -> Vec<(K, u64)> {
+    let mut counts: Vec<_> = counts.into_iter().collect();
+    counts.sort_by_key(|(_, count)| Reverse(*count));
+    counts.truncate(LeftOutCounts::NAMED);
+    counts
 }
 
 impl Default for Unrecorded {
     fn default() -> Self {
-        let budgets = [Budget::new(500.0, 5.0), Budget::new(500.0, 2.0), Budget::new(100.0, 1.0)];
-        let waiting = Waiting { events: Vec::new(), budgets, left_out: BTreeMap::new() };
-        Self(Mutex::new(waiting))
+        let budgets = [
+            Budget::new(500, 5.0),
+            Budget::new(500, 2.0),
+            Budget::new(100, 1.0),
+            Budget::new(500, 10.0),
+        ];
+        let left_out = LeftOutCounts::default();
+        Self(Mutex::new(Waiting { events: Vec::new(), budgets, left_out }))
     }
 }
 
@@ -57,16 +186,17 @@ impl Unrecorded {
     /// Keeps an event to be recorded, or counts it.
     pub(super) fn add(&self, event: &Event, now: Instant) {
         let kind = match (&event.kind, event.subject) {
+            (EventKind::FactorAsked { .. }, _) => 3,
             (EventKind::GuardRefused { .. }, _) => 2,
             (_, None) => 1,
             (_, Some(_)) => 0,
         };
         let mut waiting = self.lock();
         // Whoever gives orders does not cause a flood.
-        if event.administrator().is_some() || waiting.budgets[kind].charge(now) {
+        if event.administrator().is_some() || waiting.budgets[kind].charge(event, now) {
             waiting.events.push(event.clone());
         } else {
-            *waiting.left_out.entry(event.kind.name()).or_default() += 1;
+            waiting.left_out.add(event);
         }
     }
 
@@ -77,29 +207,30 @@ impl Unrecorded {
 
     /// Puts events back that could not be recorded. They are bounded as others are: what does not fit is counted.
     pub fn put_back(&self, events: Vec<Event>) {
-        /// What the budgets allow at once.
-        const MOST: usize = 1100;
         let mut waiting = self.lock();
+        let most: usize = waiting.budgets.iter().map(Budget::most).sum();
         let newer = mem::replace(&mut waiting.events, events);
         waiting.events.extend(newer);
-        while waiting.events.len() > MOST {
+        while waiting.events.len() > most {
             let event = waiting.events.pop().expect("there are more than none");
-            *waiting.left_out.entry(event.kind.name()).or_default() += 1;
+            waiting.left_out.add(&event);
         }
     }
 
-    /// Removes and returns how many events were not recorded.
-    pub fn take_left_out(&self) -> Vec<LeftOut> {
-        let left_out = mem::take(&mut self.lock().left_out);
-        left_out.into_iter().map(|(kind, count)| LeftOut { kind, count }).collect()
+    /// Removes and returns how many events were not recorded; `None` if all were.
+    pub fn take_left_out(&self) -> Option<LeftOut> {
+        self.lock().left_out.take()
     }
 
     /// Puts counts back that could not be recorded.
-    pub fn put_back_left_out(&self, left_out: Vec<LeftOut>) {
-        let mut waiting = self.lock();
-        for LeftOut { kind, count } in left_out {
-            *waiting.left_out.entry(kind).or_default() += count;
+    pub fn put_back_left_out(&self, left_out: LeftOut) {
+        let LeftOut { kinds, subjects, networks } = left_out;
+        let counts = &mut self.lock().left_out;
+        for (kind, count) in kinds {
+            *counts.kinds.entry(kind).or_default() += count;
         }
+        subjects.into_iter().for_each(|(user, count)| add_to(&mut counts.subjects, user, count));
+        networks.into_iter().for_each(|(net, count)| add_to(&mut counts.networks, net, count));
     }
 
     fn lock(&self) -> MutexGuard<'_, Waiting> {
@@ -112,40 +243,140 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::{clock::Timestamp, user::UserId};
+    use crate::{
+        clock::Timestamp,
+        event::LoginRefusal,
+        network::{ClientInfo, Requester},
+    };
 
-    fn failed(user: Option<UserId>) -> Event {
-        let event = Event::by_service(Timestamp::from_millis(0), EventKind::ResetFailed);
-        Event { subject: user, ..event }
+    /// A failure about a user or nobody, from a network.
+    fn failed(user: Option<UserId>, network: u16) -> Event {
+        let [high, low] = network.to_be_bytes();
+        let requester = Requester::new(ClientInfo::new([192, 0, high, low].into(), "curl/8"));
+        Event::by_unknown(user, &requester, Timestamp::from_millis(0), EventKind::ResetFailed)
+    }
+
+    fn recorded_about(unrecorded: &Unrecorded, user: UserId) -> usize {
+        unrecorded.take().iter().filter(|event| event.subject == Some(user)).count()
     }
 
     #[test]
     fn a_flood_is_recorded_at_a_bounded_rate_and_the_rest_is_counted() {
         let (unrecorded, begin) = (Unrecorded::default(), Instant::now());
+        let (users, networks) = ([UserId::random(), UserId::random()], [1, 2]);
         for millis in 0..60_000 {
-            unrecorded.add(&failed(None), begin + Duration::from_millis(millis));
+            let event = failed(Some(users[millis % 2]), networks[millis / 2 % 2]);
+            unrecorded.add(&event, begin + Duration::from_millis(millis as u64));
         }
         let recorded = unrecorded.take().len();
-        assert!((615..=625).contains(&recorded), "{recorded}");
-        let left_out = unrecorded.take_left_out();
-        assert_eq!(left_out, [LeftOut { kind: "reset_failed", count: 60_000 - recorded as u64 }]);
-        assert_eq!((unrecorded.take(), unrecorded.take_left_out()), (vec![], vec![]));
+        // A third of both budgets is left to others.
+        assert!((960..=970).contains(&recorded), "{recorded}");
+        let left_out = unrecorded.take_left_out().unwrap();
+        assert_eq!(left_out.kinds, [("reset_failed", 60_000 - recorded as u64)]);
+        let total = |counts: Vec<u64>| counts.iter().sum::<u64>() as usize + recorded;
+        assert_eq!(total(left_out.subjects.iter().map(|(_, count)| *count).collect()), 60_000);
+        assert_eq!(total(left_out.networks.iter().map(|(_, count)| *count).collect()), 60_000);
+        assert_eq!((unrecorded.take(), unrecorded.take_left_out()), (vec![], None));
+    }
+
+    #[test]
+    fn however_many_flood_for_however_long_the_failures_of_others_are_recorded() {
+        for flooding in [1, 2, 3, 5, 10, 20, 40] {
+            let begin = Instant::now();
+            let flood: Vec<_> = (0..flooding).map(|_| UserId::random()).collect();
+            let victim = UserId::random();
+            for (networks, of_victim) in [(1, 0), (flooding, 1000)] {
+                let unrecorded = Unrecorded::default();
+                // 500 failures a second, for a minute.
+                for tick in 0..30_000_u64 {
+                    let now = begin + Duration::from_millis(2 * tick);
+                    let one = tick as u16 % flooding;
+                    let event = failed(Some(flood[usize::from(one)]), one % networks);
+                    unrecorded.add(&event, now);
+                    if tick % 6000 == 5999 {
+                        unrecorded.add(&failed(Some(victim), of_victim), now);
+                    }
+                }
+                let recorded = recorded_about(&unrecorded, victim);
+                assert_eq!(recorded, 5, "{flooding} users in {networks} networks flood");
+            }
+        }
+    }
+
+    #[test]
+    fn a_flood_about_one_user_does_not_hide_guesses_at_another_one() {
+        let (unrecorded, begin) = (Unrecorded::default(), Instant::now());
+        let [flooding, admin, third] = [(); 3].map(|()| UserId::random());
+        for second in 0..600 {
+            let now = begin + Duration::from_secs(second);
+            (0..25).for_each(|_| unrecorded.add(&failed(Some(flooding), 1), now));
+            if (300..310).contains(&second) {
+                (0..4).for_each(|_| unrecorded.add(&failed(Some(admin), 1), now));
+                unrecorded.add(&failed(Some(third), 1), now);
+            }
+        }
+        let events = unrecorded.take();
+        let about = |user| events.iter().filter(|event| event.subject == Some(user)).count();
+        assert_eq!((about(admin), about(third)), (40, 10));
+        let left_out = unrecorded.take_left_out().unwrap();
+        assert_eq!(left_out.subjects.iter().map(|(user, _)| *user).collect::<Vec<_>>(), [flooding]);
+    }
+
+    #[test]
+    fn a_flood_about_many_users_from_one_network_does_not_hide_another_network() {
+        let (unrecorded, now) = (Unrecorded::default(), Instant::now());
+        (0..10_000).for_each(|_| unrecorded.add(&failed(Some(UserId::random()), 1), now));
+        let user = UserId::random();
+        (0..10).for_each(|_| unrecorded.add(&failed(Some(user), 2), now));
+        assert_eq!(recorded_about(&unrecorded, user), 10);
+        let left_out = unrecorded.take_left_out().unwrap();
+        assert_eq!((left_out.subjects.len(), left_out.networks.len()), (20, 1), "bounded");
+    }
+
+    #[test]
+    fn typed_addresses_that_nobody_has_are_shared_by_address_and_network() {
+        let (unrecorded, now) = (Unrecorded::default(), Instant::now());
+        let add = |typed: &str, network| {
+            let (reason, email) = (LoginRefusal::AccountThrottled, EmailKey::of(typed));
+            let kind = EventKind::SignInFailed { reason, email };
+            unrecorded.add(&Event { kind, ..failed(None, network) }, now);
+        };
+        (0..10_000).for_each(|number| add(&format!("{number}@example.com"), 1));
+        unrecorded.take();
+        add("admin@example.com", 2);
+        assert_eq!(unrecorded.take().len(), 1);
     }
 
     #[test]
     fn a_flood_without_accounts_does_not_displace_failures_of_users() {
         let (unrecorded, now) = (Unrecorded::default(), Instant::now());
-        (0..10_000).for_each(|_| unrecorded.add(&failed(None), now));
+        (0..10_000).for_each(|number| unrecorded.add(&failed(None, number), now));
         let user = UserId::random();
-        unrecorded.add(&failed(Some(user)), now);
-        assert!(unrecorded.take().iter().any(|event| event.subject == Some(user)));
+        unrecorded.add(&failed(Some(user), 1), now);
+        assert_eq!(recorded_about(&unrecorded, user), 1);
+    }
+
+    #[test]
+    fn who_has_the_most_left_out_is_named_however_many_others_there_are() {
+        let (mut counts, often) = (LeftOutCounts::default(), UserId::random());
+        for number in 0..50_000 {
+            counts.add(&failed(Some(UserId::random()), 1));
+            if number % 1000 == 0 {
+                counts.add(&failed(Some(often), 1));
+            }
+            assert!(counts.subjects.len() <= LeftOutCounts::MOST);
+        }
+        assert_eq!(counts.take().unwrap().subjects[0], (often, 50));
     }
 
     #[test]
     fn events_that_cannot_be_recorded_wait_in_a_bounded_space() {
         let unrecorded = Unrecorded::default();
-        unrecorded.put_back((0..5000).map(|_| failed(None)).collect());
-        assert_eq!(unrecorded.take().len(), 1100);
-        assert_eq!(unrecorded.take_left_out()[0].count, 3900);
+        unrecorded.put_back((0..5000).map(|_| failed(None, 1)).collect());
+        assert_eq!(unrecorded.take().len(), 3200);
+        let left_out = unrecorded.take_left_out().unwrap();
+        assert_eq!(left_out.kinds, [("reset_failed", 1800)]);
+        unrecorded.put_back_left_out(left_out.clone());
+        assert_eq!(unrecorded.take_left_out(), Some(left_out));
     }
 }

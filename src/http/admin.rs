@@ -1,7 +1,7 @@
 //! Who administers the service: the operator on this machine, a user whose role allows it, or the holder of an API key. A handler
 //! that takes `Admin<S>` runs only for somebody with the scope `S`.
 
-use std::{fmt, marker::PhantomData, ops::Deref, sync::Arc};
+use std::{fmt, marker::PhantomData, net::IpAddr, ops::Deref, sync::Arc};
 
 use axum::{extract::FromRequestParts, http::request::Parts};
 
@@ -22,7 +22,7 @@ use crate::{
     account::proof::is_fresh,
     config::ReadSettings,
     credential::api_key::KEY_PREFIX,
-    event::Administrator,
+    event::{Administrator, Right},
     network::Requester,
     request_id::RequestId,
 };
@@ -200,7 +200,9 @@ async fn identify_administrator(
         let decision = record_refusal(doorward, refused, &requester);
         return Err(Error::Unauthorized(challenge, Some(decision)));
     }
-    let administrator = Administrator::user(caller.user.id, &requester);
+    let right = Right::of_session(caller.session.id, &caller.user);
+    let authority = doorward.settings().admin_roles.authority(scopes, right);
+    let administrator = Administrator::by_right(authority, &requester);
     Ok(Identified { administrator, scopes, person: Some(caller) })
 }
 
@@ -243,8 +245,26 @@ async fn identify_key(
     }
     let checked = doorward.api_keys().check_condition(&holder, None, |_| request.clone());
     checked.map_err(refuse)?;
-    let administrator = Administrator::key(holder.key.id, requester);
+    let right = Right::of_key(holder.key.id, holder.owner.as_deref());
+    let authority = doorward.settings().admin_roles.authority(scopes, right);
+    let administrator = Administrator::by_right(authority, requester);
     Ok(Identified { administrator, scopes, person: None })
+}
+
+/// What a signed-in user may do at a page, as if they opened it from this address.
+pub(super) fn scopes_at(
+    doorward: &Doorward,
+    caller: &Caller,
+    path: &str,
+    address: IpAddr,
+) -> Scopes {
+    let request = RequestFacts {
+        method: Some("GET".into()),
+        path: Some(path.into()),
+        address: Some(address),
+        ..RequestFacts::at(doorward.now())
+    };
+    scopes_of(doorward, caller, &request)
 }
 
 /// What a signed-in user may do with a request. Where everybody needs a second factor, a session without one may do nothing.

@@ -150,7 +150,9 @@ fn missing_header(missing: Missing) -> HeaderValue {
         Missing::SecondFactor | Missing::StepUp(Ask::TwoFactors) => {
             (", acr_values=\"2\"".into(), STEP_UP)
         }
-        Missing::StepUp(Ask::PhishingResistant) => (", acr_values=\"phr\"".into(), STEP_UP),
+        Missing::Passkey | Missing::StepUp(Ask::PhishingResistant) => {
+            (", acr_values=\"phr\"".into(), STEP_UP)
+        }
         // A guard does not know the bound of its condition. It never asks a younger session.
         Missing::StepUp(Ask::Again) => {
             (format!(", max_age=\"{}\"", Ask::MIN_AGE.as_secs()), STEP_UP)
@@ -173,11 +175,18 @@ impl Error {
     /// The answer to a request of a browser that no person sees. One whose session has to prove more is like one without a session.
     pub(super) fn refused(decision: DecisionId, missing: Option<Missing>) -> Self {
         match missing {
-            Some(missing @ (Missing::SecondFactor | Missing::StepUp(_))) => {
+            Some(missing @ (Missing::SecondFactor | Missing::Passkey | Missing::StepUp(_))) => {
                 Self::Unauthorized(Challenge::Missing(missing), Some(decision))
             }
             None | Some(Missing::VerifiedEmail) => Self::Refused(decision, missing),
         }
+    }
+
+    /// The answer to whoever wants to change a user who may do more than they.
+    pub(super) fn beyond_authority() -> Self {
+        let reason =
+            "this user may do more than you: somebody who may do the same has to change them";
+        Self::NotDone(StatusCode::FORBIDDEN, reason.to_owned())
     }
 
     /// When a client should retry after an internal failure.
@@ -484,6 +493,8 @@ impl From<store::Error> for Error {
         match error {
             store::Error::EmailTaken => Self::EmailTaken,
             store::Error::InvitationGone => Self::MayNotRegister,
+            store::Error::BeyondAuthority => Self::beyond_authority(),
+            store::Error::RightLost => Self::Unauthorized(Challenge::InvalidToken, None),
             store::Error::Unavailable(_) => Self::Unavailable(error.to_string()),
             store::Error::Failed(_) => Self::Internal(error.to_string()),
         }
@@ -537,6 +548,7 @@ mod tests {
                 "insufficient_user_authentication",
             ),
             (Missing::SecondFactor, r#", acr_values="2""#, "insufficient_user_authentication"),
+            (Missing::Passkey, r#", acr_values="phr""#, "insufficient_user_authentication"),
             (Missing::VerifiedEmail, "", "insufficient_scope"),
         ] {
             let response = Error::Unauthorized(Challenge::Missing(missing), None).into_response();

@@ -6,6 +6,7 @@ use axum::{
     extract::{FromRef, FromRequest, Request},
     http::{HeaderMap, header},
 };
+use bytes::Bytes;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use percent_encoding::percent_decode;
 use serde::de::DeserializeOwned;
@@ -17,7 +18,7 @@ use crate::{
     Doorward,
     credential::password::Password,
     fault::{Fault, json_type},
-    spelling::is_misspelling,
+    spelling::{is_misspelling, suggest},
     token::one_time::{OneTimeSecret, Presented, SecretDigest},
     user::{EmailKey, User},
 };
@@ -28,6 +29,8 @@ pub(super) struct Form {
     fields: BTreeMap<String, Value>,
     /// Fields that a handler has read and the body lacks.
     missing: Vec<&'static str>,
+    /// Fields that a handler has read and the body has.
+    found: Vec<&'static str>,
     faults: Vec<(Cow<'static, str>, Fault)>,
 }
 
@@ -46,6 +49,10 @@ impl Form {
             return Err(invalid(Fault::TOO_MANY_FIELDS));
         }
         parse_page_form(query.as_bytes()).ok_or_else(|| invalid(Fault::INVALID_QUERY))
+    }
+
+    fn of_fields(fields: BTreeMap<String, Value>) -> Self {
+        Self { fields, missing: Vec::new(), found: Vec::new(), faults: Vec::new() }
     }
 
     /// A field that must be present.
@@ -71,11 +78,15 @@ impl Form {
                 self.missing.push(field);
                 Ok(None)
             }
-            Some(Value::String(text)) => match parse(text) {
-                Ok(value) => Ok(Some(value)),
-                Err(fault) => self.record(field, fault),
-            },
-            Some(other) => self.record(field, Fault::wrong_type("string", json_type(&other))),
+            Some(value) => {
+                self.found.push(field);
+                match value {
+                    Value::String(text) => {
+                        parse(text).map(Some).or_else(|fault| self.record(field, fault))
+                    }
+                    other => self.record(field, Fault::wrong_type("string", json_type(&other))),
+                }
+            }
         }
     }
 
@@ -84,13 +95,14 @@ impl Form {
         &mut self,
         field: &'static str,
     ) -> Result<Option<T>, FaultRecorded> {
-        let parsed = match self.fields.remove(field) {
-            None => {
-                self.missing.push(field);
-                return Ok(None);
-            }
-            Some(Value::String(text)) => serde_json::from_str(&text),
-            Some(value) => T::deserialize(value),
+        let Some(value) = self.fields.remove(field) else {
+            self.missing.push(field);
+            return Ok(None);
+        };
+        self.found.push(field);
+        let parsed = match value {
+            Value::String(text) => serde_json::from_str(&text),
+            value => T::deserialize(value),
         };
         parsed
             .map(Some)
@@ -107,8 +119,13 @@ impl Form {
                 self.missing.push(field);
                 Ok(None)
             }
-            Some(Value::Bool(flag)) => Ok(Some(flag)),
-            Some(other) => self.record(field, Fault::wrong_type("boolean", json_type(&other))),
+            Some(value) => {
+                self.found.push(field);
+                match value {
+                    Value::Bool(flag) => Ok(Some(flag)),
+                    other => self.record(field, Fault::wrong_type("boolean", json_type(&other))),
+                }
+            }
         }
     }
 
@@ -132,6 +149,24 @@ impl Form {
         let known = self.faults.len();
         self.faults.extend(misspelled);
         if self.faults.len() == known { Ok(()) } else { Err(FaultRecorded) }
+    }
+
+    /// As [`Self::reject_misspelled`], and records a fault for each other unknown field as well. For what narrows rights: a restriction
+    /// that is written in another word must not be ignored.
+    pub(super) fn reject_unknown(&mut self) -> Result<(), FaultRecorded> {
+        const MAX_NAMED: usize = 8;
+        const MAX_CHARACTERS: usize = 64;
+        self.reject_misspelled()?;
+        let known: Vec<_> = self.missing.iter().chain(&self.found).copied().collect();
+        let unknown = self.fields.keys().take(MAX_NAMED).map(|key| {
+            let fault = match suggest(key, known.iter().copied()) {
+                Some(meant) => Fault::did_you_mean(meant),
+                None => Fault::unknown_field(&known),
+            };
+            (key.chars().take(MAX_CHARACTERS).collect::<String>().into(), fault)
+        });
+        self.faults.extend(unknown.collect::<Vec<_>>());
+        if self.fields.is_empty() { Ok(()) } else { Err(FaultRecorded) }
     }
 
     /// The field with the user's current password. A user without a password may omit it.
@@ -204,7 +239,7 @@ where
     async fn from_request(request: Request, state: &S) -> Result<Self, Error> {
         let (headers, bytes) = read_request(request, state).await?;
         let fields = parse(&bytes, &headers)?;
-        Ok(Self { fields, missing: Vec::new(), faults: Vec::new() })
+        Ok(Self::of_fields(fields))
     }
 }
 
@@ -231,7 +266,7 @@ where
 
 /// The fields of a form; `None` if one is not UTF-8 or is repeated.
 fn parse_page_form(bytes: &[u8]) -> Option<Form> {
-    let mut form = Form { fields: BTreeMap::new(), missing: Vec::new(), faults: Vec::new() };
+    let mut form = Form::of_fields(BTreeMap::new());
     for pair in bytes.split(|b| *b == b'&').filter(|pair| !pair.is_empty()) {
         let mut halves = pair.splitn(2, |b| *b == b'=');
         let (name, value) = (decode(halves.next()?)?, halves.next().unwrap_or_default());
@@ -271,6 +306,17 @@ where
     let (head, body) = request.into_parts();
     let bytes = read(body, &head.headers, limit).await?;
     Ok((head.headers, bytes))
+}
+
+/// The same request, with its body in memory that is wiped.
+pub(super) async fn with_whole_body<S>(request: Request, state: &S) -> Result<Request, Error>
+where
+    Doorward: FromRef<S>,
+{
+    let limit = Doorward::from_ref(state).settings().body_limit;
+    let (head, body) = request.into_parts();
+    let bytes = read(body, &head.headers, limit).await?;
+    Ok(Request::from_parts(head, Bytes::from_owner(bytes).into()))
 }
 
 /// Time for a whole body to arrive.

@@ -3,12 +3,15 @@
 use std::sync::Arc;
 
 use axum::{
-    extract::Request,
+    body::HttpBody,
+    extract::{FromRef, Request},
     handler::Handler,
+    response::IntoResponse,
     routing::{self, MethodFilter, MethodRouter},
 };
 
-use super::app::ResponseFuture;
+use super::{app::ResponseFuture, form::with_whole_body};
+use crate::Doorward;
 
 /// The method of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +47,26 @@ pub(super) struct AnyHandler<S>(Arc<dyn Fn(Request, S) -> ResponseFuture + Send 
 impl<S: Clone + Send + Sync + 'static> AnyHandler<S> {
     pub(super) fn new<T>(handler: impl Handler<T, S, Future = ResponseFuture>) -> Self {
         Self(Arc::new(move |request, state| handler.clone().call(request, state)))
+    }
+
+    /// The same handler, called when the whole body has arrived. So whoever sends a request is judged when it is carried out, and not
+    /// when it begins to arrive: in the meantime they may have lost their rights.
+    pub(super) fn after_body(self) -> Self
+    where
+        Doorward: FromRef<S>,
+    {
+        Self(Arc::new(move |request, state| {
+            if request.body().is_end_stream() {
+                return (self.0)(request, state);
+            }
+            let handler = Arc::clone(&self.0);
+            Box::pin(async move {
+                match with_whole_body(request, &state).await {
+                    Ok(request) => handler(request, state).await,
+                    Err(error) => error.into_response(),
+                }
+            })
+        }))
     }
 
     /// The handler as that of a method.

@@ -31,7 +31,9 @@ mod required_factor_tests;
 pub mod routes;
 #[cfg(feature = "cli")]
 pub mod server;
+mod slow_answer;
 mod spooled;
+mod standing;
 mod trace_context;
 mod webauthn;
 
@@ -113,11 +115,13 @@ fn api_router(
 ) -> Router {
     let (mut api, mut polled, mut guarded) = (Router::new(), Router::new(), Router::new());
     for route in routes {
+        let waits = route.waits_for_body();
         match route.handler {
             RouteHandler::Api(handler) if route.is_polled => {
                 polled = polled.route(route.path, handler.on(route.method));
             }
             RouteHandler::Api(handler) => {
+                let handler = if waits { handler.after_body() } else { handler };
                 api = api.route(route.path, handler.on(route.method));
             }
             RouteHandler::Guard(kind) => guarded = with_guard(guarded, route.path, kind, guards),
@@ -168,7 +172,9 @@ fn with_guard(
 fn page_router(routes: impl IntoIterator<Item = Route>, pages: &Arc<Pages>) -> Router {
     let mut router = Router::new();
     for route in routes {
+        let waits = route.waits_for_body();
         if let RouteHandler::Page(handler) = route.handler {
+            let handler = if waits { handler.after_body() } else { handler };
             router = router.route(route.path, handler.on(route.method));
         }
     }

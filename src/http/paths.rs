@@ -14,6 +14,7 @@ pub const DESIGNATED_GUARD: &str = "/api/auth/{segment}";
 pub const SEGMENT: &str = "{segment}";
 /// The path of the export of all users, which takes as long as there are users.
 pub const ADMIN_EXPORT: &str = "/api/admin/export";
+pub const ADMIN_IMPORT: &str = "/api/admin/import";
 /// The path of the key set with which tokens are verified.
 pub const KEY_SET: &str = "/.well-known/jwks.json";
 /// The metadata (RFC 8414).
@@ -34,6 +35,7 @@ pub(super) fn page_of(missing: Missing, target: &str) -> String {
     match missing {
         Missing::VerifiedEmail => format!("/verify?for={target}"),
         Missing::SecondFactor => format!("/account/security?for={target}"),
+        Missing::Passkey => format!("/account/security?for={target}&ask=phr"),
         Missing::StepUp(ask) => format!("/step-up?for={target}&ask={}", ask.name()),
     }
 }

@@ -26,7 +26,7 @@ use super::{
     answer::{CROSS_ORIGIN_RESOURCE_POLICY, NOSNIFF, REQUEST_ID, SAME_ORIGIN},
     client_ip::{counted_address, peer},
     error::{DECISION_ID, Error, tell_cause},
-    paths::ADMIN_EXPORT,
+    paths::{ADMIN_EXPORT, ADMIN_IMPORT},
     trace_context::TraceContext,
 };
 use crate::{Doorward, access::guard::is_host_header, log::LineLimit, request_id::RequestId};
@@ -77,9 +77,11 @@ async fn log_in_span(
         true => current.record("id", display(id)).clone(),
         false => tracing::info_span!("request", %id),
     };
-    let limit = match is_operator || route == ADMIN_EXPORT {
-        true => OPERATOR_TIMEOUT,
-        false => HANDLER_TIMEOUT,
+    let limit = match route {
+        // It ends by itself when nothing more arrives.
+        ADMIN_IMPORT => Duration::MAX,
+        _ if is_operator || route == ADMIN_EXPORT => OPERATOR_TIMEOUT,
+        _ => HANDLER_TIMEOUT,
     };
     let answer = async {
         match is_malformed {

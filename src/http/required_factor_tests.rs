@@ -22,7 +22,7 @@ use crate::{
     account::NewUser,
     credential::password::Cost,
     network::ClientInfo,
-    session::{Method, Session, TokenId},
+    session::{Method, Methods, Session, TokenId},
     store::{Effects, SessionStart, SignIn},
     user::StoredTotp,
 };
@@ -98,14 +98,15 @@ impl Instance {
             last_used_at: None,
         };
         let user = &self.caller.user;
-        self.doorward.store().add_totp(user, &totp, &[], &Effects::NONE).await.unwrap();
+        self.doorward.store().add_totp(user, &totp, &[], None, &Effects::NONE).await.unwrap();
     }
 
     /// The session after a second factor.
     async fn step_up(&self) -> Session {
+        let now = self.doorward.now();
         let session = Session {
             token_id: TokenId::random(),
-            methods: [Method::Password, Method::Totp].into_iter().collect(),
+            methods: Methods::at(now, [Method::Password, Method::Totp]),
             ..(*self.caller.session).clone()
         };
         let replaces = self.caller.session.token_id;

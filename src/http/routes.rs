@@ -23,8 +23,8 @@ use super::{
     oauth::{introspect, revocations, revoke, well_known},
     pages::{self, Pages, admin::user_orders},
     paths::{
-        ADMIN_EXPORT, AUTHENTICATED_GUARD, DECLARED_GUARD, DESIGNATED_GUARD, INTROSPECT, KEY_SET,
-        METADATA, REVOCATIONS, REVOKE,
+        ADMIN_EXPORT, ADMIN_IMPORT, AUTHENTICATED_GUARD, DECLARED_GUARD, DESIGNATED_GUARD,
+        INTROSPECT, KEY_SET, METADATA, REVOCATIONS, REVOKE,
     },
 };
 use crate::{
@@ -106,8 +106,8 @@ pub fn routes() -> Vec<Route> {
             Fresh(UsersWrite),
             credentials::create_factor_reset,
         ),
-        api(Post, "/api/admin/users/{user}/unlock", Admin(UsersWrite), credentials::unlock),
-        api(Post, "/api/admin/import", Fresh(UsersWrite), import::import),
+        api(Post, "/api/admin/users/{user}/unlock", Fresh(UsersWrite), credentials::unlock),
+        api(Post, ADMIN_IMPORT, Fresh(UsersWrite), import::import).streamed(),
         api(Get, ADMIN_EXPORT, Fresh(UsersRead), export::export),
         api(Get, "/api/admin/imported-hashes", Admin(UsersRead), imported_hashes::list),
         api(Delete, "/api/admin/imported-hashes", Fresh(UsersWrite), imported_hashes::drop),
@@ -150,7 +150,7 @@ pub fn routes() -> Vec<Route> {
         api(Get, "/api/admin/probes/{nonce}", Operator, probes::show),
         api(Post, "/api/admin/emergency", Fresh(Emergency), emergency::run),
         api(Get, "/api/admin/backup", Operator, backup::make),
-        api(Post, "/audit/witness/add-checkpoint", Anyone, witness::add_checkpoint),
+        api(Post, "/audit/witness/add-checkpoint", Anyone, witness::add_checkpoint).streamed(),
         api(Post, INTROSPECT, Client, introspect::introspect),
         api(Post, REVOKE, Client, revoke::revoke),
         api(Get, KEY_SET, Anyone, well_known::keys),
@@ -173,6 +173,7 @@ pub fn routes() -> Vec<Route> {
         page(Post, "/step-up", SignedIn, pages::step_up::submit),
         page(Get, "/sign-up", Anyone, pages::sign_up::show),
         page(Post, "/sign-up", Anyone, pages::sign_up::submit),
+        page(Post, "/sign-up/passkey", Anyone, pages::sign_up_passkey::submit),
         page(Get, "/sign-out", SignedIn, pages::sign_out::show),
         page(Post, "/sign-out", Anyone, pages::sign_out::submit),
         page(Get, "/reset", Anyone, pages::reset::show),
@@ -220,14 +221,14 @@ pub fn routes() -> Vec<Route> {
         page(Post, "/account/security/codes", SignedIn, pages::account::replace_codes),
         page(Post, "/account/security/devices/remove", SignedIn, pages::account::remove_device),
         page(Post, "/account/delete", SignedIn, pages::account::delete),
-        page(Get, "/account/export", SignedIn, pages::account::export),
+        page(Post, "/account/export", SignedIn, pages::account::export),
         page(Get, "/admin", Admin(StatusRead), pages::admin::overview::show),
         page(Post, "/admin/emergency", Fresh(Emergency), pages::admin::overview::run_emergency),
         page(Get, "/admin/users", Admin(UsersRead), pages::admin::users::show),
         page(Get, "/admin/users/new", Admin(UsersWrite), pages::admin::new_user::show),
         page(Post, "/admin/users/new", Admin(UsersWrite), pages::admin::new_user::submit),
         page(Get, "/admin/users/{id}", Admin(UsersRead), pages::admin::user::show),
-        page(Get, "/admin/users/{id}/export", Fresh(UsersRead), pages::admin::user::export),
+        page(Post, "/admin/users/{id}/export", Fresh(UsersRead), pages::admin::user::export),
         page(Post, "/admin/users/{id}/change", Fresh(UsersWrite), user_orders::change),
         page(
             Post,
@@ -238,7 +239,7 @@ pub fn routes() -> Vec<Route> {
         page(Post, "/admin/users/{id}/verify", Fresh(UsersWrite), user_orders::verify),
         page(Post, "/admin/users/{id}/grant", Fresh(UsersWrite), user_orders::grant),
         page(Post, "/admin/users/{id}/revoke", Admin(UsersWrite), user_orders::revoke),
-        page(Post, "/admin/users/{id}/unlock", Admin(UsersWrite), user_orders::unlock),
+        page(Post, "/admin/users/{id}/unlock", Fresh(UsersWrite), user_orders::unlock),
         page(Post, "/admin/users/{id}/end-session", Admin(UsersWrite), user_orders::end_session),
         page(Post, "/admin/users/{id}/end-sessions", Admin(UsersWrite), user_orders::end_sessions),
         page(Post, "/admin/users/{id}/password", Fresh(UsersWrite), user_orders::set_password),
@@ -268,6 +269,7 @@ pub fn routes() -> Vec<Route> {
         page(Get, "/admin/guards", Admin(GuardsRead), pages::admin::guards::show),
         page(Get, "/admin/guards/{guard}", Admin(GuardsRead), pages::admin::guards::show_one),
         page(Get, "/admin/refusals", Admin(GuardsRead), pages::admin::refusals::show),
+        page(Get, "/admin/refusals/live", Admin(GuardsRead), pages::admin::refusals::show_live),
         page(
             Get,
             "/admin/refusals/{decision}",
@@ -275,9 +277,9 @@ pub fn routes() -> Vec<Route> {
             pages::admin::refusals::show_one,
         ),
         page(Get, "/admin/audit", Admin(AuditRead), pages::admin::audit::show),
-        page(Get, "/admin/audit/export", Admin(AuditRead), pages::admin::audit::export),
-        page(Get, "/admin/audit/checkpoint", Admin(AuditRead), pages::admin::audit::checkpoint),
-        page(Get, "/admin/audit/{id}/proof", Admin(AuditRead), pages::admin::audit::prove),
+        page(Post, "/admin/audit/export", Admin(AuditRead), pages::admin::audit::export),
+        page(Post, "/admin/audit/checkpoint", Admin(AuditRead), pages::admin::audit::checkpoint),
+        page(Post, "/admin/audit/proof", Admin(AuditRead), pages::admin::audit::prove),
         page(Get, "/admin/keys", Admin(KeysRead), pages::admin::keys::show),
         page(Post, "/admin/keys/create", Fresh(KeysWrite), pages::admin::keys::create),
         page(Post, "/admin/keys/revoke", Admin(KeysWrite), pages::admin::keys::revoke),
@@ -316,6 +318,8 @@ pub struct Route {
     pub is_polled: bool,
     /// Whether an app that embeds the service has its own.
     pub is_only_in_server: bool,
+    /// Whether the handler reads the body by itself. Any other is called when the whole body has arrived.
+    is_streamed: bool,
     pub(super) handler: RouteHandler,
 }
 
@@ -349,11 +353,21 @@ pub(super) enum RouteHandler {
 
 impl Route {
     fn new(method: Method, path: &'static str, may_call: MayCall, handler: RouteHandler) -> Self {
-        Self { method, path, may_call, is_polled: false, is_only_in_server: false, handler }
+        let (is_polled, is_only_in_server, is_streamed) = (false, false, false);
+        Self { method, path, may_call, is_polled, is_only_in_server, is_streamed, handler }
     }
 
     fn polled(self) -> Self {
         Self { is_polled: true, ..self }
+    }
+
+    fn streamed(self) -> Self {
+        Self { is_streamed: true, ..self }
+    }
+
+    /// Whether the handler is called when the whole body has arrived. What is read has no body that matters.
+    pub(super) fn waits_for_body(&self) -> bool {
+        !self.is_streamed && self.method != Get
     }
 
     fn only_in_server(self) -> Self {

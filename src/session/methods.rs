@@ -1,8 +1,11 @@
 //! How a person has proved who they are.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
-use crate::credential::factor::{FactorKind, Factors};
+use crate::{
+    clock::Timestamp,
+    credential::factor::{FactorKind, Factors},
+};
 
 /// A way to prove who one is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -80,15 +83,37 @@ impl From<FactorKind> for Method {
     }
 }
 
-/// The ways in which a person has proved who they are, each at most once. There is none if they have registered without a
-/// password.
+/// The ways in which a person has proved who they are, each with the time at which they did. There is none if they have
+/// registered without a password.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Methods(BTreeSet<Method>);
+pub struct Methods(BTreeMap<Method, Timestamp>);
 
 impl Methods {
-    /// Stored methods, separated by spaces. A later version may have stored others, which are left out.
-    pub(crate) fn from_store(stored: &str) -> Self {
-        stored.split_whitespace().filter_map(Method::by_name).collect()
+    /// These, all given at this time.
+    pub fn at(time: Timestamp, methods: impl IntoIterator<Item = Method>) -> Self {
+        Self(methods.into_iter().map(|method| (method, time)).collect())
+    }
+
+    /// Stored methods, separated by spaces, each followed by its time. One without a time was given at `otherwise`. A later
+    /// version may have stored others, which are left out.
+    pub(crate) fn from_store(stored: &str, otherwise: Timestamp) -> Self {
+        let parse = |word: &str| {
+            let (name, time) = match word.split_once(TIME) {
+                Some((name, millis)) => (name, Timestamp::from_millis(millis.parse().ok()?)),
+                None => (word, otherwise),
+            };
+            Some((Method::by_name(name)?, time))
+        };
+        Self(stored.split_whitespace().filter_map(parse).collect())
+    }
+
+    /// What [`Self::from_store`] reads. Texts can be joined by a space; of a method that is in both, the second time counts.
+    pub(crate) fn to_store(&self) -> String {
+        let words = self.0.iter().map(|(method, time)| {
+            let (name, millis) = (method.name(), time.millis());
+            format!("{name}{TIME}{millis}")
+        });
+        words.collect::<Vec<_>>().join(" ")
     }
 
     /// The names of the methods separated by spaces.
@@ -98,12 +123,17 @@ impl Methods {
 
     /// The names of the methods.
     pub fn names(&self) -> Vec<&'static str> {
-        self.0.iter().map(|method| method.name()).collect()
+        self.iter().map(Method::name).collect()
+    }
+
+    /// The methods without their times.
+    pub fn iter(&self) -> impl Iterator<Item = Method> {
+        self.0.keys().copied()
     }
 
     /// The names of the methods by RFC 8176, each once, and `mfa` if they are two factors.
     pub fn amr(&self) -> Vec<&'static str> {
-        let mut names: Vec<_> = self.0.iter().map(|method| method.amr()).collect();
+        let mut names: Vec<_> = self.iter().map(Method::amr).collect();
         names.extend((self.strength() >= 2).then_some("mfa"));
         names.sort_unstable();
         names.dedup();
@@ -113,7 +143,7 @@ impl Methods {
     /// The number of factors that they are: 2 for a passkey, or for a second factor with a password or a mailed code. Else 1.
     pub fn strength(&self) -> u8 {
         let has_first = self.contains(Method::Password) || self.contains(Method::MailedCode);
-        let has_second = self.0.iter().any(|method| method.is_second());
+        let has_second = self.iter().any(Method::is_second);
         if self.contains(Method::Passkey) || (has_first && has_second) { 2 } else { 1 }
     }
 
@@ -137,53 +167,124 @@ impl Methods {
         }
     }
 
-    /// These and one more.
+    /// When the first of them was given: all of them are at most this old. `None` if there is none.
+    pub fn oldest(&self) -> Option<Timestamp> {
+        self.0.values().copied().min()
+    }
+
+    /// These and one more. Of a method that was given twice, the last time counts.
     #[must_use]
-    pub fn with(&self, method: Method) -> Self {
-        self.0.iter().copied().chain([method]).collect()
+    pub fn with(&self, method: Method, time: Timestamp) -> Self {
+        Self(self.0.clone().into_iter().chain([(method, time)]).collect())
+    }
+
+    /// Those of them that were given after this time.
+    #[must_use]
+    pub(crate) fn given_after(&self, time: Timestamp) -> Self {
+        self.filtered(|_, given| given > time)
+    }
+
+    /// Those of them that were given at this time or before.
+    #[must_use]
+    pub(crate) fn given_until(&self, time: Timestamp) -> Self {
+        self.filtered(|_, given| given <= time)
     }
 
     /// These but one.
     #[must_use]
     pub fn without(&self, method: Method) -> Self {
-        self.0.iter().copied().filter(|other| *other != method).collect()
+        self.filtered(|other, _| other != method)
     }
 
     /// Those that count as the first factor.
     #[must_use]
     pub fn first_factors(&self) -> Self {
-        self.0.iter().copied().filter(|method| !method.is_second()).collect()
+        self.filtered(|method, _| !method.is_second())
+    }
+
+    /// Those that somebody can have given who holds these factors.
+    #[must_use]
+    pub(crate) fn of_holder(&self, factors: &Factors) -> Self {
+        self.filtered(|method, _| match method {
+            Method::Password | Method::MailedCode => true,
+            Method::Totp => factors.contains(FactorKind::Totp),
+            Method::Passkey => factors.contains(FactorKind::Passkey),
+            // A passkey need not verify its user.
+            Method::SecurityKey => factors.resist_phishing(),
+            Method::RecoveryCode | Method::TrustedDevice => !factors.is_empty(),
+        })
+    }
+
+    /// These as if they had been given at this time at the latest.
+    #[must_use]
+    pub(crate) fn at_the_latest(&self, time: Timestamp) -> Self {
+        Self(self.0.iter().map(|(method, given)| (*method, time.min(*given))).collect())
+    }
+
+    fn filtered(&self, keeps: impl Fn(Method, Timestamp) -> bool) -> Self {
+        let kept = self.0.iter().filter(|(method, time)| keeps(**method, **time));
+        Self(kept.map(|(method, time)| (*method, *time)).collect())
     }
 
     /// Whether this is one of them.
     pub fn contains(&self, method: Method) -> bool {
-        self.0.contains(&method)
+        self.0.contains_key(&method)
+    }
+
+    /// Whether nothing was proved.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 }
 
-impl From<Method> for Methods {
-    fn from(method: Method) -> Self {
-        Self([method].into())
-    }
-}
-
-impl FromIterator<Method> for Methods {
-    fn from_iter<T: IntoIterator<Item = Method>>(methods: T) -> Self {
-        Self(methods.into_iter().collect())
-    }
-}
+/// What separates a stored method from its time.
+const TIME: char = '@';
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const NOON: Timestamp = Timestamp::from_millis(1_800_000_000_000);
+    const LATER: Timestamp = Timestamp::from_millis(1_800_000_000_123);
+
     #[test]
     fn methods_are_read_as_they_were_stored() {
-        let all: Methods = Method::ALL.into_iter().collect();
+        let all = Methods::at(NOON, Method::ALL).with(Method::Totp, LATER);
         assert_eq!(all.to_text(), "pwd otp totp passkey key recovery device");
-        assert_eq!(Methods::from_store(&all.to_text()), all);
-        assert_eq!(Methods::from_store(" telepathy pwd"), Method::Password.into());
-        assert_eq!(Methods::from_store(""), Methods::default());
+        assert_eq!(Methods::from_store(&all.to_store(), NOON), all);
+        let two = Methods::at(NOON, [Method::Password]).with(Method::Totp, LATER);
+        assert_eq!(two.to_store(), "pwd@1800000000000 totp@1800000000123");
+        let without_times = Methods::from_store(" telepathy pwd telepathy@7 totp@soon", NOON);
+        assert_eq!(without_times, Methods::at(NOON, [Method::Password]));
+        assert_eq!(Methods::from_store("", NOON), Methods::default());
+        let joined = format!("{} totp@1800000000123", Methods::at(NOON, [Method::Totp]).to_store());
+        assert_eq!(Methods::from_store(&joined, NOON), Methods::at(LATER, [Method::Totp]));
+    }
+
+    #[test]
+    fn each_method_has_a_time_of_its_own() {
+        let both = Methods::at(NOON, [Method::Password]).with(Method::Totp, LATER);
+        assert_eq!(both.oldest(), Some(NOON));
+        assert_eq!(both.given_after(NOON), Methods::at(LATER, [Method::Totp]));
+        assert_eq!(both.given_after(LATER), Methods::default());
+        assert_eq!(both.with(Method::Password, LATER).oldest(), Some(LATER));
+        let both = both.at_the_latest(NOON);
+        assert_eq!(both, Methods::at(NOON, [Method::Password, Method::Totp]));
+        assert_eq!(Methods::default().oldest(), None);
+    }
+
+    #[test]
+    fn who_holds_no_factor_of_a_kind_has_given_none() {
+        let all = Methods::at(NOON, Method::ALL);
+        for (held, kept) in [
+            (vec![], "pwd otp"),
+            (vec![FactorKind::Totp], "pwd otp totp recovery device"),
+            (vec![FactorKind::SecurityKey], "pwd otp key recovery device"),
+            (vec![FactorKind::Passkey], "pwd otp passkey key recovery device"),
+        ] {
+            let held: Factors = held.into_iter().collect();
+            assert_eq!(all.of_holder(&held).to_text(), kept, "{held:?}");
+        }
     }
 
     #[test]
@@ -206,7 +307,7 @@ mod tests {
             (vec![Password, SecurityKey], 2, true, "phr", "mfa pop pwd"),
             (vec![Passkey], 2, true, "phr", "mfa pop"),
         ] {
-            let methods: Methods = methods.into_iter().collect();
+            let methods = Methods::at(NOON, methods);
             assert_eq!(methods.strength(), strength, "{methods:?}");
             assert_eq!(methods.resist_phishing(), resists, "{methods:?}");
             assert_eq!(methods.acr(), acr, "{methods:?}");

@@ -10,6 +10,7 @@ use self::last_seen::LastSeenBuffer;
 pub use self::methods::{Method, Methods};
 use crate::{
     clock::Timestamp,
+    credential::factor::Factors,
     id::id,
     network::ClientInfo,
     user::{User, UserId},
@@ -33,9 +34,9 @@ pub struct Session {
     pub expires_at: Timestamp,
     /// The session also ends when it has not been used for this long.
     pub idle_timeout: Option<Duration>,
-    /// When the user last proved who they are. A refresh keeps it.
+    /// When the user last proved something. A refresh keeps it.
     pub authenticated_at: Timestamp,
-    /// How they did.
+    /// What they have proved, and when.
     pub methods: Methods,
     /// The client that the user signed in with.
     pub client: ClientInfo,
@@ -68,14 +69,44 @@ impl Session {
         self.methods.are_enough_for(&user.factors)
     }
 
+    /// Since when all that the session has proved is proved. Earlier than [`Self::authenticated_at`], if its methods were given
+    /// one after the other. Whoever registers without a password has proved then that it is they who did. A session that has
+    /// lost its proofs has proved nothing.
+    pub fn verified_at(&self) -> Timestamp {
+        let without_proof = match self.authenticated_at == self.created_at {
+            true => self.created_at,
+            false => Timestamp::from_seconds(0),
+        };
+        self.methods.oldest().unwrap_or(without_proof)
+    }
+
+    /// The session without these proofs. If it loses some, what was made for it before counts as older.
+    #[must_use]
+    pub(crate) fn without(&self, methods: &[Method], now: Timestamp) -> Self {
+        let left = methods.iter().fold(self.methods.clone(), |left, method| left.without(*method));
+        let authenticated_at = match left == self.methods {
+            true => self.authenticated_at,
+            false => now.max(self.authenticated_at + Duration::from_millis(1)),
+        };
+        Self { authenticated_at, methods: left, ..self.clone() }
+    }
+
+    /// The session of a user who holds these factors. What they do not hold any more proves nothing.
+    #[must_use]
+    pub(crate) fn of_holder(self, factors: &Factors) -> Self {
+        Self { methods: self.methods.of_holder(factors), ..self }
+    }
+
     /// The session as a cookie of this time proves it. One that is older than the latest proof counts with its own time, and with
-    /// first factors only: the browser of the app has not seen the second factor.
+    /// the first factors of that time only: the browser of the app has not seen the second factor. A session that has lost its
+    /// proofs has none for an older cookie either.
     #[must_use]
     pub(crate) fn as_of(&self, time: Timestamp) -> Self {
-        if time >= self.authenticated_at {
+        if time >= self.authenticated_at || self.methods.is_empty() {
             return self.clone();
         }
-        Self { authenticated_at: time, methods: self.methods.first_factors(), ..self.clone() }
+        let methods = self.methods.first_factors().given_until(time);
+        Self { authenticated_at: time, methods, ..self.clone() }
     }
 
     /// Whether it has expired, or has not been used for its idle timeout. `last_used` is accurate to
@@ -106,3 +137,26 @@ id!(
     /// The id of a token.
     TokenId
 );
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_that_has_lost_its_proofs_has_proved_nothing() {
+        let (created, now) =
+            (Timestamp::from_seconds(1_800_000_000), Timestamp::from_seconds(1_800_000_060));
+        let client = ClientInfo::new([192, 0, 2, 7].into(), "");
+        let registered = Session::new(UserId::random(), client, created, Duration::from_secs(60));
+        assert_eq!(registered.verified_at(), created);
+        let methods = Methods::at(created, [Method::Passkey]);
+        let session = Session { methods, ..registered };
+        for now in [created, now] {
+            let left = session.without(&[Method::Passkey, Method::SecurityKey], now);
+            assert_eq!((left.methods.is_empty(), left.verified_at().seconds()), (true, 0));
+            assert!(left.authenticated_at > session.authenticated_at, "its cookie is replaced");
+            assert_eq!(left.as_of(created).verified_at().seconds(), 0, "the cookie of an app");
+        }
+        assert_eq!(session.without(&[Method::Totp], now), session);
+    }
+}

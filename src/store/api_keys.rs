@@ -1,7 +1,7 @@
 //! API keys: the table `api_keys`. A key that has expired or was revoked stays for a while, so that its holder and the operator can
 //! be told why it does not count.
 
-use std::time::Duration;
+use std::{collections::HashSet, time::Duration};
 
 use super::{
     Error, Store,
@@ -25,10 +25,16 @@ statements! {
         "INSERT INTO api_keys (", api_key_columns!(""), ", digest) \
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT (id) DO NOTHING"
     );
+    /// The key $2, if its user has more than $4 that are valid after $3 with it, or more than $5 altogether.
+    DELETE_EXCESS_API_KEY =
+        "DELETE FROM api_keys WHERE user_id = $1 AND id = $2 AND \
+         ((SELECT COUNT(*) FROM api_keys k WHERE k.user_id = $1 AND k.expires_at > $3) > $4 OR \
+          (SELECT COUNT(*) FROM api_keys k WHERE k.user_id = $1) > $5)";
     API_KEY_BY_DIGEST = concat!(
         "SELECT ", api_key_columns!("k."), ", ", user_columns!("u."),
         " FROM api_keys k LEFT JOIN users u ON u.id = k.user_id WHERE k.digest = $1"
     );
+    API_KEY_DIGESTS = "SELECT digest FROM api_keys ORDER BY digest LIMIT $1";
     API_KEY_BY_ID = concat!("SELECT ", api_key_columns!("k."), " FROM api_keys k WHERE k.id = $1");
     /// Those first that are valid after $2.
     API_KEYS_BY_USER = concat!(
@@ -52,6 +58,16 @@ statements! {
     DELETE_API_KEYS_OF_USER = "DELETE FROM api_keys WHERE user_id = $1";
     DELETE_EXPIRED_API_KEYS =
         "DELETE FROM api_keys WHERE id IN (SELECT id FROM api_keys WHERE expires_at <= $1 LIMIT $2)";
+}
+
+/// Why the key of a user was not added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AddKey {
+    Added,
+    /// They have the most keys that one can have.
+    TooMany,
+    /// They are gone, disabled, or have another password or other factors than when they proved who they are.
+    UserChanged,
 }
 
 /// How long a key is kept after it has expired or was revoked.
@@ -78,24 +94,30 @@ impl Store {
         .await
     }
 
-    /// Adds a key of this user. Returns false if they are gone, disabled, or have another password or other factors than when they
-    /// proved who they are.
+    /// Adds a key of this user.
     pub async fn add_personal_key(
         &self,
         user: &User,
         key: &ApiKey,
         digest: &KeyDigest,
         effects: &Effects,
-    ) -> Result<bool, Error> {
+    ) -> Result<AddKey, Error> {
+        let (key_id, now) = (key.id, key.created_at);
         let (id, version, factors) = (user.id, user.password_version, user.factors.clone());
         let (values, effects) = (api_key_values(key, digest), effects.clone());
-        self.write_user(id, false, move |_, record| {
+        self.write_user(id, AddKey::UserChanged, move |_, record| {
             let User { password_version, factors: held, disabled, .. } = &record.user;
             let is_same = *password_version == version && *held == factors && !disabled;
             is_same.then(|| {
                 let mut batch = StatementBatch::default().with(ADD_API_KEY, values.clone());
+                let (valid, kept) = (sql_limit(MAX_PERSONAL_KEYS), sql_limit(MAX_KEPT_KEYS));
+                let limits = [id.into(), key_id.into(), now.into(), valid, kept];
+                let excess = batch.add(DELETE_EXCESS_API_KEY, limits);
                 add_effects(&mut batch, &effects);
-                batch.returning(true)
+                batch.deciding(move |rows| match rows.of(excess) {
+                    0 => Verdict::Commit(AddKey::Added),
+                    _ => Verdict::RollBack(AddKey::TooMany),
+                })
             })
         })
         .await
@@ -113,6 +135,16 @@ impl Store {
             Ok((api_key_from_row(row)?, owner))
         };
         rows.first().map(with_owner).transpose()
+    }
+
+    /// The digests of all keys, also of those that have ended; `None` if they are more than `most`.
+    pub async fn api_key_digests(&self, most: usize) -> Result<Option<HashSet<KeyDigest>>, Error> {
+        let rows = self.read(API_KEY_DIGESTS, [sql_limit(most + 1)]).await?;
+        if rows.len() > most {
+            return Ok(None);
+        }
+        let digest = |row: &Row| Ok(KeyDigest::from_store(row.get(0)?));
+        rows.iter().filter_map(|row| digest(row).transpose()).collect::<Result<_, _>>().map(Some)
     }
 
     pub async fn api_key_by_id(&self, id: ApiKeyId) -> Result<Option<ApiKey>, Error> {
@@ -148,12 +180,14 @@ impl Store {
     /// Revokes a key. Returns false if there is none, or it has ended.
     pub async fn revoke_api_key(
         &self,
-        id: ApiKeyId,
+        key: &ApiKey,
         now: Timestamp,
         effects: &Effects,
     ) -> Result<bool, Error> {
-        let effects = effects.clone();
-        self.revoke(WriteScope::Uncached, move |_, _| {
+        let (id, effects) = (key.id, effects.clone());
+        // Whoever orders it must be allowed to change the owner.
+        let scope = key.owner.map_or(WriteScope::Uncached, WriteScope::User);
+        self.revoke(scope, move |_, _| {
             let mut batch = StatementBatch::default();
             let revoked = batch.add(REVOKE_API_KEY, [id.into(), now.into()]);
             add_effects(&mut batch, &effects);

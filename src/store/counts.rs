@@ -42,7 +42,13 @@ impl StoreCounts {
             Err(Error::Unavailable(_)) => self.errors.add_one(Trouble::Unavailable),
             Err(Error::Failed(_)) => self.errors.add_one(Trouble::Failed),
             // The database has answered.
-            Ok(_) | Err(Error::EmailTaken | Error::InvitationGone) => {}
+            Ok(_)
+            | Err(
+                Error::EmailTaken
+                | Error::InvitationGone
+                | Error::BeyondAuthority
+                | Error::RightLost,
+            ) => {}
         }
     }
 }
@@ -62,9 +68,10 @@ pub struct Sizes {
 }
 
 statements! {
+    /// Mail that was never due does not wait to be sent.
     SIZES =
         "SELECT (SELECT count(*) FROM users), (SELECT count(*) FROM sessions), \
-         (SELECT count(*) FROM outbox WHERE given_up_at IS NULL), (SELECT count(*) FROM outbox WHERE given_up_at IS NOT NULL), \
+         (SELECT count(*) FROM outbox WHERE given_up_at IS NULL AND (attempts > 0 OR turn_at IS NOT NULL)), (SELECT count(*) FROM outbox WHERE given_up_at IS NOT NULL), \
          (SELECT count(*) FROM imported_hashes)";
 }
 

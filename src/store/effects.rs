@@ -22,6 +22,7 @@ statements! {
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT (id) DO NOTHING"
     );
     DELETE_ONE_TIME_SECRETS = "DELETE FROM one_time_secrets WHERE user_id = $1";
+    DELETE_ONE_TIME_SECRETS_OF_PURPOSE = "DELETE FROM one_time_secrets WHERE user_id = $1 AND purpose = $2";
     /// It may run twice, as [`ADD_ONE_TIME`].
     ADD_MAIL = concat!(
         "INSERT INTO outbox (", mail_columns!(), ", claimed_until, turn_at) \
@@ -73,7 +74,7 @@ pub struct QueuedMail {
 
 impl QueuedMail {
     /// A mail that is due when it is queued.
-    fn new(mail: Mail) -> Self {
+    pub(super) fn new(mail: Mail) -> Self {
         let due_at = mail.created_at;
         Self { mail, attempts: 0, due_at, failure: None, given_up_at: None }
     }

@@ -1,19 +1,26 @@
 //! Second factors: the tables `passkeys`, `totp_secrets`, `recovery_codes` and `trusted_devices`, and the column `users.factors`,
 //! which says what they hold for a user.
 
+use uuid::Uuid;
+
 use super::{
     Error, Store,
     columns::{PASSKEY_COLUMN_COUNT, passkey_columns, user_columns},
     effects::{Effects, add_effects},
     row::Row,
+    session_proofs::{end_sessions_with, end_token_for_others, prove_in_session, set_methods},
     statements::statements,
+    used_codes::USE_CODE,
     user_record::user_from_row,
     value::{Value, sql_limit},
     write::{RowCount, StatementBatch, Verdict},
 };
 use crate::{
     clock::Timestamp,
+    credential::factor::FactorKind,
     network::ClientInfo,
+    session::{Method, Session, SessionId, TokenId},
+    token::cookie::CodeId,
     user::{
         FactorId, HeldFactors, Passkey, PasswordVersion, RecoveryDigest, StoredTotp, TrustedDevice,
         User, UserId,
@@ -48,6 +55,9 @@ statements! {
         "INSERT INTO passkeys (", passkey_columns!(""),
         ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) ON CONFLICT (credential_id) DO NOTHING"
     );
+    /// The passkey $2, if its user has more than $3 with it.
+    DELETE_EXCESS_PASSKEY =
+        "DELETE FROM passkeys WHERE user_id = $1 AND id = $2 AND (SELECT COUNT(*) FROM passkeys p WHERE p.user_id = $1) > $3";
     RENAME_PASSKEY = "UPDATE passkeys SET name = $3 WHERE user_id = $1 AND id = $2";
     /// Not the last one that signs its user in, unless they can sign in without ($3).
     DELETE_PASSKEY =
@@ -74,6 +84,9 @@ statements! {
     ADD_TRUSTED_DEVICE =
         "INSERT INTO trusted_devices (id, user_id, password_version, address, user_agent, created_at, expires_at) \
          VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (id) DO NOTHING";
+    /// Changes nothing, and counts a device that is still trusted.
+    REQUIRE_TRUSTED_DEVICE =
+        "UPDATE trusted_devices SET expires_at = expires_at WHERE user_id = $1 AND id = $2";
     DELETE_TRUSTED_DEVICE = "DELETE FROM trusted_devices WHERE user_id = $1 AND id = $2";
     /// All of a user but the newest $2.
     DELETE_OLDEST_TRUSTED_DEVICES =
@@ -83,11 +96,12 @@ statements! {
         "DELETE FROM trusted_devices WHERE id IN (SELECT id FROM trusted_devices WHERE expires_at <= $1 LIMIT $2)";
     DELETE_PASSKEYS_OF_USER = "DELETE FROM passkeys WHERE user_id = $1";
     DELETE_TRUSTED_DEVICES_OF_USER = "DELETE FROM trusted_devices WHERE user_id = $1";
+    DELETE_PASSKEYS_SINCE = "DELETE FROM passkeys WHERE user_id = $1 AND created_at >= $2";
+    DELETE_TOTP_SINCE = "DELETE FROM totp_secrets WHERE user_id = $1 AND created_at >= $2";
+    DELETE_RECOVERY_CODES_SINCE = "DELETE FROM recovery_codes WHERE user_id = $1 AND created_at >= $2";
     /// Without a second factor, nothing stands in for it.
     DELETE_RECOVERY_CODES_OF_NONE =
         concat!("DELETE FROM recovery_codes WHERE user_id = $1 AND ", none_left!());
-    DELETE_TRUSTED_DEVICES_OF_NONE =
-        concat!("DELETE FROM trusted_devices WHERE user_id = $1 AND ", none_left!());
     /// In the order of the kinds. $2 is true.
     SET_FACTORS =
         "UPDATE users SET updated_at = $3, factors = TRIM(\
@@ -102,13 +116,61 @@ pub const MAX_PASSKEYS: usize = 20;
 const MAX_TRUSTED_DEVICES: usize = 20;
 
 /// Why a factor was not added.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AddFactor {
     Added,
     /// Another passkey has its id, or the user has an authenticator app already.
     Taken,
+    /// The user has the most passkeys that one can have.
+    TooMany,
+    /// A passkey was made with the setup before.
+    SetupUsed,
     /// The user is gone or has changed since they proved who they are.
     UserChanged,
+}
+
+/// A session whose user adds a factor, and has proved it so.
+#[derive(Clone, Copy, Debug)]
+pub struct AddedIn<'a> {
+    pub session: &'a Session,
+    /// The token that the session gets. Nothing is added if it has another one than the caller knows.
+    pub token: TokenId,
+}
+
+/// What became of the removal of a factor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RemoveFactor {
+    /// The session has not proved the factor any more.
+    Removed(Box<Session>),
+    /// The user has no such factor, or could not sign in without it.
+    Kept,
+    /// The session has ended or has another token or other proofs than the caller knows, or the user has another password or other factors.
+    Changed,
+}
+
+/// A user who changes what they hold, and the session in which they do, both as the caller knows them.
+#[derive(Clone, Copy, Debug)]
+pub struct Holder<'a> {
+    pub user: &'a User,
+    pub session: &'a Session,
+}
+
+/// The passkey that a user registers with in place of a password, and what comes with it.
+#[derive(Clone, Debug)]
+pub struct FirstPasskey {
+    pub passkey: Passkey,
+    pub recovery_codes: Vec<RecoveryDigest>,
+    /// The setup, which counts once, and when it expires.
+    pub setup: (CodeId, Timestamp),
+}
+
+/// A factor that is added.
+struct NewFactor {
+    insertion: (&'static str, Vec<Value>),
+    kind: FactorKind,
+    /// A passkey, and the setup that it was made with.
+    passkey: Option<(FactorId, (CodeId, Timestamp))>,
+    created_at: Timestamp,
 }
 
 /// The use of a factor. It is written in the transaction of the session that it opens.
@@ -175,28 +237,43 @@ impl Store {
         Ok(!self.read(HAS_TOTP, []).await?.is_empty())
     }
 
-    /// Adds a passkey of this user, and recovery codes if there are any.
+    /// Adds a passkey of this user that was made with this setup, which counts once, and recovery codes if there are any. The
+    /// session in which they do has proved it.
     pub async fn add_passkey(
         &self,
         user: &User,
         passkey: &Passkey,
+        setup: (CodeId, Timestamp),
         recovery_codes: &[RecoveryDigest],
+        added_in: Option<AddedIn<'_>>,
         effects: &Effects,
     ) -> Result<AddFactor, Error> {
-        let added = (ADD_PASSKEY, passkey_values(passkey));
-        self.add_factor(user, added, recovery_codes, passkey.created_at, effects).await
+        let added = NewFactor {
+            insertion: (ADD_PASSKEY, passkey_values(passkey)),
+            kind: passkey.kind(),
+            passkey: Some((passkey.id, setup)),
+            created_at: passkey.created_at,
+        };
+        self.add_factor(user, added, recovery_codes, added_in, effects).await
     }
 
-    /// Adds the secret of an authenticator app of this user, and recovery codes if there are any.
+    /// Adds the secret of an authenticator app of this user, and recovery codes if there are any. The session in which they do
+    /// has proved it.
     pub async fn add_totp(
         &self,
         user: &User,
         totp: &StoredTotp,
         recovery_codes: &[RecoveryDigest],
+        added_in: Option<AddedIn<'_>>,
         effects: &Effects,
     ) -> Result<AddFactor, Error> {
-        let added = (ADD_TOTP, totp_values(totp));
-        self.add_factor(user, added, recovery_codes, totp.created_at, effects).await
+        let added = NewFactor {
+            insertion: (ADD_TOTP, totp_values(totp)),
+            kind: FactorKind::Totp,
+            passkey: None,
+            created_at: totp.created_at,
+        };
+        self.add_factor(user, added, recovery_codes, added_in, effects).await
     }
 
     /// The user must still have the password and the factors with which the caller knows them: who has proved one factor must not
@@ -204,26 +281,55 @@ impl Store {
     async fn add_factor(
         &self,
         user: &User,
-        added: (&'static str, Vec<Value>),
+        new: NewFactor,
         recovery_codes: &[RecoveryDigest],
-        now: Timestamp,
+        added_in: Option<AddedIn<'_>>,
         effects: &Effects,
     ) -> Result<AddFactor, Error> {
+        let now = new.created_at;
         let (id, version, factors) = (user.id, user.password_version, user.factors.clone());
         let (codes, effects) = (with_ids(recovery_codes), effects.clone());
-        self.write_user(id, AddFactor::UserChanged, move |_, record| {
+        let own = added_in.map(|AddedIn { session, token }| (session.clone(), token));
+        self.write_user(id, AddFactor::UserChanged, move |change_id, record| {
             let User { password_version, factors: held, disabled, .. } = &record.user;
             let is_same = *password_version == version && *held == factors && !disabled;
             is_same.then(|| {
                 let mut batch = StatementBatch::default();
-                let added = batch.add(added.0, added.1.clone());
+                let added = batch.add(new.insertion.0, new.insertion.1.clone());
+                // Counted here, where the user's other writes wait: options are handed out to anybody who has room at the moment.
+                let passkey = new.passkey.map(|(passkey, (setup, expires_at))| {
+                    let limit = [id.into(), passkey.into(), sql_limit(MAX_PASSKEYS)];
+                    let excess = batch.add(DELETE_EXCESS_PASSKEY, limit);
+                    (batch.add(USE_CODE, [setup.into(), expires_at.into()]), excess)
+                });
+                let method = Method::from(new.kind);
+                let proved = own.as_ref().map(|(session, token)| {
+                    prove_in_session(&mut batch, session, *token, method, change_id, now)
+                });
+                let kept = own.as_ref().map(|(session, _)| session.id);
+                if !held.contains(new.kind) {
+                    // Sessions of an older version may have proved one that is gone.
+                    let earlier = [method, Method::TrustedDevice];
+                    let earlier = if held.is_empty() { &earlier[..] } else { &earlier[..1] };
+                    end_sessions_with(&mut batch, id, earlier, kept, change_id, now);
+                }
                 if !codes.is_empty() {
-                    set_recovery_codes(&mut batch, id, &codes, now);
+                    replace_recovery_codes(&mut batch, id, &codes, kept, change_id, now);
                 }
                 set_factors(&mut batch, id, now);
                 add_effects(&mut batch, &effects);
-                batch.deciding(move |rows| match rows.of(added) {
-                    0 => Verdict::RollBack(AddFactor::Taken),
+                batch.deciding(move |rows| match passkey {
+                    // First, because a form may be sent twice.
+                    _ if rows.of(added) == 0 => Verdict::RollBack(AddFactor::Taken),
+                    Some((setup, _)) if rows.of(setup) == 0 => {
+                        Verdict::RollBack(AddFactor::SetupUsed)
+                    }
+                    Some((_, excess)) if rows.of(excess) > 0 => {
+                        Verdict::RollBack(AddFactor::TooMany)
+                    }
+                    _ if proved.is_some_and(|proved| rows.of(proved) == 0) => {
+                        Verdict::RollBack(AddFactor::UserChanged)
+                    }
                     _ => Verdict::Commit(AddFactor::Added),
                 })
             })
@@ -249,80 +355,136 @@ impl Store {
         .await
     }
 
-    /// Removes a passkey. Returns false if the user has no such passkey, or if it is the last one and they cannot sign in without:
-    /// with a password, or with a mailed code.
+    /// Removes a passkey of the user of this session, unless it is the last one and they cannot sign in without: with a password,
+    /// or with a mailed code.
     pub async fn remove_passkey(
         &self,
-        user: UserId,
+        who: Holder<'_>,
         id: FactorId,
         signs_in_by_mail: bool,
         now: Timestamp,
         effects: &Effects,
-    ) -> Result<bool, Error> {
-        let effects = effects.clone();
-        self.write_user(user, false, move |_, record| {
-            let has_other_way = signs_in_by_mail || record.user.has_password();
-            let mut batch = StatementBatch::default();
-            let values = [user.into(), id.into(), has_other_way.into(), true.into()];
-            let removed = batch.add(DELETE_PASSKEY, values);
-            after_removal(&mut batch, user, now, &effects);
-            Some(batch.deciding(move |rows| commit_if(rows.of(removed) > 0)))
+    ) -> Result<RemoveFactor, Error> {
+        let gone = [Method::Passkey, Method::SecurityKey, Method::TrustedDevice];
+        self.remove_factor(who, &gone, now, effects, move |batch, user| {
+            let has_other_way = signs_in_by_mail || user.has_password();
+            let values = [user.id.into(), id.into(), has_other_way.into(), true.into()];
+            batch.add(DELETE_TRUSTED_DEVICES_OF_USER, [user.id.into()]);
+            batch.add(DELETE_PASSKEY, values)
         })
         .await
     }
 
-    /// Removes the user's authenticator app. Returns false if they have none.
+    /// Removes the authenticator app of the user of this session.
     pub async fn remove_totp(
         &self,
-        user: UserId,
+        who: Holder<'_>,
         now: Timestamp,
         effects: &Effects,
-    ) -> Result<bool, Error> {
-        let effects = effects.clone();
-        self.write_user(user, false, move |_, _| {
-            let mut batch = StatementBatch::default();
-            let removed = batch.add(DELETE_TOTP, [user.into()]);
-            after_removal(&mut batch, user, now, &effects);
-            Some(batch.deciding(move |rows| commit_if(rows.of(removed) > 0)))
+    ) -> Result<RemoveFactor, Error> {
+        let gone = [Method::Totp, Method::TrustedDevice];
+        self.remove_factor(who, &gone, now, effects, |batch, user| {
+            batch.add(DELETE_TRUSTED_DEVICES_OF_USER, [user.id.into()]);
+            batch.add(DELETE_TOTP, [user.id.into()])
         })
         .await
     }
 
-    /// Replaces all recovery codes of a user. Returns false if they have no second factor.
-    pub async fn replace_recovery_codes(
+    /// Removes a trusted device of the user of this session.
+    pub async fn remove_trusted_device(
         &self,
-        user: UserId,
-        codes: &[RecoveryDigest],
+        who: Holder<'_>,
+        id: FactorId,
         now: Timestamp,
         effects: &Effects,
-    ) -> Result<bool, Error> {
-        let (codes, effects) = (with_ids(codes), effects.clone());
-        self.write_user(user, false, move |_, record| {
-            (!record.user.factors.is_empty()).then(|| {
+    ) -> Result<RemoveFactor, Error> {
+        let gone = [Method::TrustedDevice];
+        self.remove_factor(who, &gone, now, effects, move |batch, user| {
+            batch.add(DELETE_TRUSTED_DEVICE, [user.id.into(), id.into()])
+        })
+        .await
+    }
+
+    /// Removes a factor and what was derived from it: the other sessions that have proved one of these methods. This one has not
+    /// proved them any more.
+    async fn remove_factor(
+        &self,
+        who: Holder<'_>,
+        gone: &[Method],
+        now: Timestamp,
+        effects: &Effects,
+        remove: impl Fn(&mut StatementBatch, &User) -> RowCount + Send + Sync + 'static,
+    ) -> Result<RemoveFactor, Error> {
+        let (known, own) = (who.session.clone(), who.session.without(gone, now));
+        let (loses_proofs, user) = (own.methods != known.methods, who.user.id);
+        let (is_same, gone, effects) = (who.is_same(), gone.to_vec(), effects.clone());
+        self.revoke_from_user(user, RemoveFactor::Changed, move |change_id, record| {
+            is_same(&record.user).then(|| {
                 let mut batch = StatementBatch::default();
-                set_recovery_codes(&mut batch, user, &codes, now);
+                let removed = remove(&mut batch, &record.user);
+                let kept = set_methods(&mut batch, &known, &own);
+                if loses_proofs {
+                    end_token_for_others(&mut batch, &own, change_id, now);
+                }
+                end_sessions_with(&mut batch, user, &gone, Some(own.id), change_id, now);
+                batch.add(DELETE_RECOVERY_CODES_OF_NONE, [user.into()]);
+                set_factors(&mut batch, user, now);
                 add_effects(&mut batch, &effects);
-                batch.returning(true)
+                let own = own.clone();
+                batch.deciding(move |rows| match (rows.of(kept), rows.of(removed)) {
+                    (0, _) => Verdict::RollBack(RemoveFactor::Changed),
+                    (_, 0) => Verdict::RollBack(RemoveFactor::Kept),
+                    _ => Verdict::Commit(RemoveFactor::Removed(Box::new(own))),
+                })
             })
         })
         .await
     }
 
-    /// Removes a trusted device. Returns false if the user has no such device.
-    pub async fn remove_trusted_device(
+    /// Replaces all recovery codes of the user of this session, and ends their other sessions that were opened with one. Returns
+    /// false if the user or the session has changed.
+    pub async fn replace_recovery_codes(
         &self,
-        user: UserId,
-        id: FactorId,
+        who: Holder<'_>,
+        codes: &[RecoveryDigest],
+        now: Timestamp,
         effects: &Effects,
     ) -> Result<bool, Error> {
-        let effects = effects.clone();
-        self.write_user(user, false, move |_, _| {
-            let mut batch = StatementBatch::default();
-            let removed = batch.add(DELETE_TRUSTED_DEVICE, [user.into(), id.into()]);
-            add_effects(&mut batch, &effects);
-            Some(batch.deciding(move |rows| commit_if(rows.of(removed) > 0)))
+        let (codes, effects) = (with_ids(codes), effects.clone());
+        let (is_same, user, own) = (who.is_same(), who.user.id, who.session.clone());
+        self.write_user(user, false, move |change_id, record| {
+            is_same(&record.user).then(|| {
+                let mut batch = StatementBatch::default();
+                let kept = set_methods(&mut batch, &own, &own);
+                replace_recovery_codes(&mut batch, user, &codes, Some(own.id), change_id, now);
+                add_effects(&mut batch, &effects);
+                batch.deciding(move |rows| commit_if(rows.of(kept) > 0))
+            })
         })
         .await
+    }
+}
+
+impl Holder<'_> {
+    /// Whether a user still has the password and the factors with which the caller knows them: who has proved one factor must not
+    /// change what they hold beside a second one.
+    fn is_same(self) -> impl Fn(&User) -> bool + Send + Sync + use<> {
+        let (version, factors) = (self.user.password_version, self.user.factors.clone());
+        move |user| user.password_version == version && user.factors == factors && !user.disabled
+    }
+}
+
+impl FirstPasskey {
+    /// The statements that add it. They are prepared once, because a write may run twice and must then add the same rows.
+    pub(super) fn prepared(&self) -> impl Fn(&mut StatementBatch) -> [RowCount; 2] + use<> {
+        let Self { passkey, recovery_codes, setup } = self.clone();
+        let codes = with_ids(&recovery_codes);
+        move |batch| {
+            let used = batch.add(USE_CODE, [setup.0.into(), setup.1.into()]);
+            let added = batch.add(ADD_PASSKEY, passkey_values(&passkey));
+            set_recovery_codes(batch, passkey.user_id, &codes, passkey.created_at);
+            [used, added]
+        }
     }
 }
 
@@ -331,7 +493,19 @@ fn with_ids(codes: &[RecoveryDigest]) -> Vec<(FactorId, RecoveryDigest)> {
     codes.iter().map(|code| (FactorId::random(), *code)).collect()
 }
 
-/// Replaces all recovery codes of a user.
+/// Replaces all recovery codes of a user, and ends the sessions but `kept` that were opened with an earlier one.
+fn replace_recovery_codes(
+    batch: &mut StatementBatch,
+    user: UserId,
+    codes: &[(FactorId, RecoveryDigest)],
+    kept: Option<SessionId>,
+    change_id: Uuid,
+    now: Timestamp,
+) {
+    end_sessions_with(batch, user, &[Method::RecoveryCode], kept, change_id, now);
+    set_recovery_codes(batch, user, codes, now);
+}
+
 fn set_recovery_codes(
     batch: &mut StatementBatch,
     user: UserId,
@@ -347,14 +521,6 @@ fn set_recovery_codes(
 
 fn commit_if(changed: bool) -> Verdict<bool> {
     if changed { Verdict::Commit(true) } else { Verdict::RollBack(false) }
-}
-
-/// What follows the removal of a factor.
-fn after_removal(batch: &mut StatementBatch, user: UserId, now: Timestamp, effects: &Effects) {
-    batch.add(DELETE_RECOVERY_CODES_OF_NONE, [user.into()]);
-    batch.add(DELETE_TRUSTED_DEVICES_OF_NONE, [user.into()]);
-    set_factors(batch, user, now);
-    add_effects(batch, effects);
 }
 
 /// Sets what a user holds.
@@ -399,6 +565,22 @@ pub(super) fn delete_factors(batch: &mut StatementBatch, user: UserId) {
     ] {
         batch.add(statement, [user.into()]);
     }
+}
+
+/// Deletes the factors that a user has added since this time, and the trust in all browsers.
+pub(super) fn delete_factors_since(
+    batch: &mut StatementBatch,
+    user: UserId,
+    since: Timestamp,
+    now: Timestamp,
+) {
+    for statement in [DELETE_PASSKEYS_SINCE, DELETE_TOTP_SINCE, DELETE_RECOVERY_CODES_SINCE] {
+        batch.add(statement, [user.into(), since.into()]);
+    }
+    for statement in [DELETE_RECOVERY_CODES_OF_NONE, DELETE_TRUSTED_DEVICES_OF_USER] {
+        batch.add(statement, [user.into()]);
+    }
+    set_factors(batch, user, now);
 }
 
 /// Reads the columns of a passkey, which come first.
@@ -498,6 +680,15 @@ pub(super) fn trusted_device_from_row(row: &Row) -> Result<TrustedDevice, Error>
         created_at: row.get(5)?,
         expires_at: row.get(6)?,
     })
+}
+
+/// The browser of a sign-in must still be trusted. Returns the count of devices: 0 if it is not.
+pub(super) fn require_trusted_device(
+    batch: &mut StatementBatch,
+    user: UserId,
+    device: FactorId,
+) -> RowCount {
+    batch.add(REQUIRE_TRUSTED_DEVICE, [user.into(), device.into()])
 }
 
 /// The user trusts one more browser.

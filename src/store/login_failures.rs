@@ -14,6 +14,7 @@ use super::{
 use crate::{
     clock::Timestamp,
     throttle::{AccountChange, AccountKey, AccountSecret, StoredFailures},
+    user::UserId,
 };
 
 statements! {
@@ -126,21 +127,26 @@ impl Store {
         Ok(recovered_at.filter(|at| *at > latest).map(|at| at.duration_since(latest)))
     }
 
-    /// Clears the stored failures of an account for an operator, and marks it for other instances.
+    /// Clears the stored failures of a user for an administrator: the failed logins, which it marks for other instances, and the wrong
+    /// codes, which are counted in the database only. Returns false if there is no such user.
     pub async fn unlock_account(
         &self,
-        account: AccountKey,
+        user: UserId,
+        logins: AccountKey,
+        codes: &[AccountKey],
         now: Timestamp,
         effects: &Effects,
-    ) -> Result<(), Error> {
-        let effects = effects.clone();
-        self.write_uncached(move || {
+    ) -> Result<bool, Error> {
+        let (codes, effects) = (codes.to_vec(), effects.clone());
+        self.write_user(user, false, move |_, _| {
             let key = |bytes: &[u8]| [bytes.to_vec().into(), now.into()];
-            let mut batch = StatementBatch::default()
-                .with(CLEAR_FAILURES, key(account.as_bytes()))
-                .with(MARK_UNLOCKED, key(&StoredFailures::unlock_key(account)));
+            let mark = key(&StoredFailures::unlock_key(logins));
+            let mut batch = StatementBatch::default().with(MARK_UNLOCKED, mark);
+            for account in codes.iter().chain([&logins]) {
+                batch.add(CLEAR_FAILURES, key(account.as_bytes()));
+            }
             add_effects(&mut batch, &effects);
-            batch.returning(())
+            Some(batch.returning(true))
         })
         .await
     }

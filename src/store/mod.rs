@@ -30,8 +30,10 @@ mod postgres;
 mod postgres_options;
 mod recorded_event;
 mod report;
+mod rights;
 mod row;
 mod schema;
+mod session_proofs;
 mod sessions;
 mod sqlite;
 mod statements;
@@ -55,14 +57,14 @@ pub(crate) use self::postgres::{
     ensure_database_unused as ensure_postgres_unused,
 };
 pub use self::{
-    api_keys::{MAX_KEPT_KEYS, MAX_PERSONAL_KEYS},
+    api_keys::{AddKey, MAX_PERSONAL_KEYS},
     audit::{AuditFilter, EventOrder, StoredTree},
     changes::{Changes, Connectivity, Stamp},
     counts::{Sizes, StoreCounts},
     credentials::PasswordCondition,
     effects::{Effects, QueuedMail},
     emergency::{NewPasswords, Revoked},
-    factors::{AddFactor, FactorUse, MAX_PASSKEYS},
+    factors::{AddFactor, AddedIn, FactorUse, FirstPasskey, Holder, MAX_PASSKEYS, RemoveFactor},
     imported_hashes::ImportedHash,
     memory::MemoryDatabase,
     one_time_secrets::OneTimeUse,
@@ -329,6 +331,12 @@ pub enum Error {
     /// The invitation has expired, was revoked or used.
     #[error("the invitation is not valid any more")]
     InvitationGone,
+    /// The user may do more than whoever wants to change them.
+    #[error("the user may do more than whoever wants to change them")]
+    BeyondAuthority,
+    /// Whoever has ordered it has lost the right to.
+    #[error("whoever has ordered it has lost the right to")]
+    RightLost,
     /// A temporary failure: a retry may succeed.
     #[error("the database is unavailable: {0}")]
     Unavailable(String),

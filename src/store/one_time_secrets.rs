@@ -7,8 +7,8 @@ use super::{
     api_keys::REVOKE_API_KEYS_OF_USER,
     columns::{ONE_TIME_COLUMN_COUNT, one_time_columns, user_columns},
     credentials::SET_PASSWORD,
-    effects::{DELETE_ONE_TIME_SECRETS, Effects, add_effects},
-    factors::{delete_factors, set_factors},
+    effects::{DELETE_ONE_TIME_SECRETS, DELETE_ONE_TIME_SECRETS_OF_PURPOSE, Effects, add_effects},
+    factors::{delete_factors, delete_factors_since, require_trusted_device, set_factors},
     imported_hashes::DELETE_IMPORTED_HASH,
     invitations::CHARGE_INVITATION,
     row::Row,
@@ -18,14 +18,14 @@ use super::{
     user_terms::change_terms,
     users::SET_EMAIL_VERIFIED,
     value::{email_key, sql_limit},
-    write::{StatementBatch, Write, WriteScope},
+    write::{StatementBatch, Verdict, Write, WriteScope},
 };
 use crate::{
     clock::Timestamp,
     credential::{factor::Factors, password::PasswordHash},
     session::Session,
     token::one_time::{OneTime, OneTimeId, Purpose, SecretDigest},
-    user::{Email, EmailKey, PasswordVersion, User, UserId},
+    user::{Email, EmailKey, FactorId, PasswordVersion, User, UserId},
 };
 
 statements! {
@@ -53,7 +53,6 @@ statements! {
     /// Those of the purpose $2 that were not sent to the address $3.
     DELETE_ONE_TIME_SECRETS_TO_OTHERS =
         "DELETE FROM one_time_secrets WHERE user_id = $1 AND purpose = $2 AND email_key <> $3";
-    DELETE_ONE_TIME_SECRETS_OF_PURPOSE = "DELETE FROM one_time_secrets WHERE user_id = $1 AND purpose = $2";
     DELETE_EXPIRED_ONE_TIME_SECRETS =
         "DELETE FROM one_time_secrets WHERE id IN (SELECT id FROM one_time_secrets WHERE expires_at <= $1 LIMIT $2)";
 }
@@ -67,12 +66,13 @@ pub enum OneTimeUse {
     VerifyEmail,
     /// Makes the address that it was sent to the user's address. Deletes the user's other changes of the address.
     ChangeEmail,
-    /// Makes the address that it was sent to the user's address again, sets a new password, ends all sessions and API keys, and
-    /// deletes the user's other one-time secrets. Those that take back an earlier change stay: the later change, and so
+    /// Makes the address that it was sent to the user's address again, sets a new password, ends all sessions and API keys, removes
+    /// the second factors that were added since the change, and deletes the user's other one-time secrets. Those that take back an earlier change stay: the later change, and so
     /// this secret, may be an intruder's.
     RestoreEmail(PasswordHash),
     /// Sets a new password, ends all sessions and API keys, and deletes what takes back a change of the address from another address: somebody
-    /// else may have moved an account of theirs to this one.
+    /// else may have moved an account of theirs to this one. If the address was not verified, removes all second factors: somebody else may
+    /// have registered it.
     ResetPassword(PasswordHash),
     /// Sets a new password and ends all sessions and API keys.
     OperatorReset(PasswordHash),
@@ -80,8 +80,12 @@ pub enum OneTimeUse {
     ResetFactors,
     /// Adds a session as [`Store::add_session`] does. If the address was not verified, ends all other sessions and API keys and deletes the
     /// user's other one-time secrets: somebody else may have registered it and asked for another address. Without a session, a second
-    /// factor is still missing.
-    SignIn(Option<Box<Session>>),
+    /// factor is still missing, so the secret is used up and nothing else happens.
+    SignIn {
+        session: Option<Box<Session>>,
+        /// The browser that stands in for a second factor. The user must still trust it.
+        trusted_device: Option<FactorId>,
+    },
 }
 
 impl OneTimeUse {
@@ -94,13 +98,23 @@ impl OneTimeUse {
             Self::ResetPassword(_) => Purpose::ResetPassword,
             Self::OperatorReset(_) => Purpose::OperatorReset,
             Self::ResetFactors => Purpose::FactorReset,
-            Self::SignIn(_) => Purpose::SignIn,
+            Self::SignIn { .. } => Purpose::SignIn,
         }
     }
 
     /// Whether the session that it opens has proved enough.
     fn is_enough_for(&self, user: &User) -> bool {
-        !matches!(self, Self::SignIn(Some(session)) if !session.is_enough_for(user))
+        match self {
+            Self::SignIn { session: Some(session), .. } => session.is_enough_for(user),
+            _ => true,
+        }
+    }
+
+    fn trusted_device(&self) -> Option<FactorId> {
+        match self {
+            Self::SignIn { trusted_device, .. } => *trusted_device,
+            _ => None,
+        }
     }
 
     fn revokes_access(&self) -> bool {
@@ -109,7 +123,7 @@ impl OneTimeUse {
             | Self::ResetPassword(_)
             | Self::OperatorReset(_)
             | Self::ResetFactors => true,
-            Self::VerifyEmail | Self::ChangeEmail | Self::SignIn(_) => false,
+            Self::VerifyEmail | Self::ChangeEmail | Self::SignIn { .. } => false,
         }
     }
 }
@@ -181,7 +195,8 @@ impl Store {
     }
 
     /// Uses a one-time secret: deletes it, does what it is for and queues the mail. Returns the user after that. Returns `None`
-    /// and changes nothing if it is gone, is not valid for its user as they are now, or has another purpose.
+    /// and changes nothing if it is gone, is not valid for its user as they are now, has another purpose, or the browser that it is
+    /// used in is not trusted any more.
     ///
     /// # Errors
     /// [`Error::EmailTaken`] if another user has the address.
@@ -206,9 +221,14 @@ impl Store {
             let Some(record) = record.filter(is_valid) else { return Write::nothing(None) };
             let mut user_after = UserAfter { user: record.user.clone(), change_id, now };
             let mut batch = StatementBatch::default().with(DELETE_ONE_TIME, [one_time.id.into()]);
+            let device = usage.trusted_device();
+            let device = device.map(|id| require_trusted_device(&mut batch, one_time.user_id, id));
             user_after.apply(&mut batch, record, &one_time, &usage);
             add_effects(&mut batch, &effects);
-            batch.returning(Some(user_after.user))
+            batch.deciding(move |rows| match device {
+                Some(device) if rows.of(device) == 0 => Verdict::RollBack(None),
+                _ => Verdict::Commit(Some(user_after.user)),
+            })
         };
         if revokes_access {
             self.revoke(scope, prepare).await
@@ -275,9 +295,14 @@ impl UserAfter {
                 let purpose = Purpose::RestoreEmail.as_str().into();
                 let values = [id.into(), purpose, one_time.expires_at.into()];
                 batch.add(DELETE_OTHER_ONE_TIME_SECRETS, values);
+                let changed_at = one_time.expires_at - Purpose::RestoreEmail.lifetime();
+                delete_factors_since(batch, id, changed_at, self.now);
                 self.reset_password(batch, password);
             }
             OneTimeUse::ResetPassword(password) => {
+                if !self.user.email_verified {
+                    self.remove_factors(batch);
+                }
                 self.verify_email(batch, one_time);
                 let (purpose, email) = (Purpose::RestoreEmail.as_str(), one_time.email.key());
                 let values = [id.into(), purpose.into(), email_key(&email)];
@@ -286,21 +311,18 @@ impl UserAfter {
             }
             OneTimeUse::OperatorReset(password) => self.reset_password(batch, password),
             OneTimeUse::ResetFactors => {
-                delete_factors(batch, id);
-                set_factors(batch, id, self.now);
+                self.remove_factors(batch);
                 self.end_access(batch);
-                (self.user.factors, self.user.updated_at) = (Factors::default(), self.now);
             }
-            OneTimeUse::SignIn(session) => {
+            OneTimeUse::SignIn { session: None, .. } => {}
+            OneTimeUse::SignIn { session: Some(session), .. } => {
                 if !self.user.email_verified {
                     self.end_access(batch);
                     batch.add(DELETE_ONE_TIME_SECRETS, [id.into()]);
                 }
                 self.verify_email(batch, one_time);
-                if let Some(session) = session {
-                    open_session(batch, record, session, self.change_id);
-                    self.user.last_login_at = Some(session.created_at);
-                }
+                open_session(batch, record, session, self.change_id);
+                self.user.last_login_at = Some(session.created_at);
             }
         }
     }
@@ -332,6 +354,12 @@ impl UserAfter {
         let id = self.user.id;
         end_sessions(batch, id, None, self.change_id, self.now);
         batch.add(REVOKE_API_KEYS_OF_USER, [id.into(), self.now.into()]);
+    }
+
+    fn remove_factors(&mut self, batch: &mut StatementBatch) {
+        delete_factors(batch, self.user.id);
+        set_factors(batch, self.user.id, self.now);
+        (self.user.factors, self.user.updated_at) = (Factors::default(), self.now);
     }
 
     /// Sets a new password and ends all sessions and API keys.

@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::{
     Error, Store,
     columns::mail_columns,
-    effects::{Effects, QueuedMail, add_effects, turn_of},
+    effects::{ADD_MAIL, Effects, QueuedMail, add_effects, mail_values, turn_of},
     row::Row,
     statements::statements,
     value::sql_limit,
@@ -47,12 +47,17 @@ statements! {
     GIVE_UP_MAIL =
         "UPDATE outbox SET claimed_until = 0, given_up_at = $2, failure = $3, \
          attempts = attempts + CASE WHEN expires_at > $2 THEN 1 ELSE 0 END WHERE id = $1";
+    /// Of mail that waits for its time, and was never due.
+    HURRY_MAIL =
+        "UPDATE outbox SET due_at = $2 WHERE id = $1 AND turn_at IS NULL AND attempts = 0 AND given_up_at IS NULL";
     DELETE_MAIL = "DELETE FROM outbox WHERE id = $1";
     MAIL_QUEUE = concat!(
         "SELECT ", mail_columns!(), " FROM outbox WHERE (created_at, id) > \
          (COALESCE((SELECT a.created_at FROM outbox a WHERE a.id = $1), $2), $1) ORDER BY created_at, id LIMIT $3"
     );
-    RETRY_MAIL = "UPDATE outbox SET due_at = $1, given_up_at = NULL WHERE expires_at > $1";
+    /// Not of mail that waits for its time.
+    RETRY_MAIL =
+        "UPDATE outbox SET due_at = $1, given_up_at = NULL WHERE expires_at > $1 AND (attempts > 0 OR turn_at IS NOT NULL)";
     DELETE_GIVEN_UP_MAIL =
         "DELETE FROM outbox WHERE id IN (SELECT id FROM outbox WHERE given_up_at <= $1 LIMIT $2)";
 }
@@ -88,6 +93,27 @@ impl Store {
             let mut batch = StatementBatch::default();
             add_effects(&mut batch, &effects);
             batch.returning(())
+        })
+        .await
+    }
+
+    /// Queues a mail that is not due before this time.
+    pub async fn queue_mail_for(&self, mail: Mail, due_at: Timestamp) -> Result<(), Error> {
+        let queued = QueuedMail { due_at, ..QueuedMail::new(mail) };
+        self.write_uncached(move || Write::statement(ADD_MAIL, mail_values(&queued, None), ()))
+            .await
+    }
+
+    /// Makes a mail due that waits for its time. Returns false if there is none.
+    pub async fn hurry_mail(&self, id: MailId, now: Timestamp) -> Result<bool, Error> {
+        self.write_uncached(move || {
+            let mut batch = StatementBatch::default();
+            let hurried = batch.add(HURRY_MAIL, [id.into(), now.into()]);
+            batch.follow_up(&[], true);
+            batch.deciding(move |rows| match rows.of(hurried) {
+                0 => Verdict::RollBack(false),
+                _ => Verdict::Commit(true),
+            })
         })
         .await
     }

@@ -53,13 +53,20 @@ pub(super) fn event_insertion(event: &Event, key: &AuditKey) -> (&'static str, V
     (ADD_EVENT, values)
 }
 
+/// Reads an event. Somebody may have written an id into a column that is none: it is read as no id, so that a verification finds that
+/// the event was changed.
 pub(super) fn event_from_row(row: &Row) -> Result<StoredEvent, Error> {
+    let number = row.get::<Option<i64>>(1)?;
+    let no_id = |_| {
+        let number = number.map_or("without a number".to_owned(), |number| number.to_string());
+        Error::Failed(format!("the audit trail was changed: event {number} has no valid id").into())
+    };
     Ok(StoredEvent {
-        id: row.get(0)?,
-        number: row.get::<Option<i64>>(1)?.map(|number| u64::try_from(number).unwrap_or(u64::MAX)),
+        id: row.get(0).map_err(no_id)?,
+        number: number.map(|number| u64::try_from(number).unwrap_or(u64::MAX)),
         kind: row.get(2)?,
-        subject: row.get(3)?,
-        actor: row.get(4)?,
+        subject: row.get(3).unwrap_or_default(),
+        actor: row.get(4).unwrap_or_default(),
         salt: row.get(5)?,
         record: row.get(6)?,
     })

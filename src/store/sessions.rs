@@ -8,9 +8,11 @@ use super::{
     Error, Store,
     columns::{SESSION_COLUMN_COUNT, session_columns, user_columns},
     effects::{Effects, add_effects},
-    factors::{FactorUse, add_trusted_device, use_factor},
+    factors::{FactorUse, add_trusted_device, require_trusted_device, use_factor},
     known_networks::add_known_network,
+    outbox::DELETE_MAIL,
     row::Row,
+    session_proofs::{END_REPLACED_TOKEN, kept},
     statements::{Lookup, ids, statements},
     used_codes::USE_CODE,
     user_record::{UserRecord, user_from_row},
@@ -23,7 +25,7 @@ use crate::{
     network::ClientInfo,
     session::{Methods, Session, SessionId, TokenId},
     token::cookie::CodeId,
-    user::{PasswordVersion, TrustedDevice, User, UserId},
+    user::{FactorId, PasswordVersion, TrustedDevice, User, UserId},
 };
 
 macro_rules! insert_session {
@@ -77,12 +79,10 @@ statements! {
     END_OLDEST_SESSIONS =
         "DELETE FROM sessions WHERE user_id = $1 AND id NOT IN \
          (SELECT id FROM sessions WHERE user_id = $1 ORDER BY created_at DESC, id DESC LIMIT $2)";
-    END_REPLACED_TOKEN =
-        "INSERT INTO ended_tokens (token_id, change_id, ended_at) SELECT token_id, $3, $4 FROM sessions \
-         WHERE id = $1 AND token_id = $2 ON CONFLICT (token_id) DO NOTHING";
     STEP_UP_SESSION =
         "UPDATE sessions SET token_id = $3, authenticated_at = $4, methods = $5 WHERE id = $1 AND token_id = $2";
-    RENEW_SESSION = "UPDATE sessions SET token_id = $3 WHERE id = $1 AND token_id = $2";
+    RENEW_SESSION =
+        "UPDATE sessions SET token_id = $3 WHERE id = $1 AND token_id = $2 AND authenticated_at = $4";
     END_TOKEN_OF_REUSED = concat!(
         "INSERT INTO ended_tokens (token_id, change_id, ended_at) SELECT token_id, $7, $5 FROM sessions WHERE ",
         reused!(), " ON CONFLICT (token_id) DO NOTHING"
@@ -120,8 +120,10 @@ pub struct SignIn {
     pub factor: Option<FactorUse>,
     /// The challenge that it answers, and when that expires. It is used once.
     pub challenge: Option<(CodeId, Timestamp)>,
+    /// The browser that stands in for a second factor. The user must still trust it.
+    pub trusted_device: Option<FactorId>,
     /// The browser, if the user trusts it from now on.
-    pub trusted_device: Option<TrustedDevice>,
+    pub new_trusted_device: Option<TrustedDevice>,
 }
 
 impl SignIn {
@@ -134,6 +136,7 @@ impl SignIn {
             factor: None,
             challenge: None,
             trusted_device: None,
+            new_trusted_device: None,
         }
     }
 }
@@ -164,7 +167,8 @@ pub enum SignInWritten {
     ChallengeUsed,
     /// The code was used before, or the user does not hold the factor.
     FactorUsed,
-    /// The user has been deleted or disabled, has another password, or has added a second factor in the meantime.
+    /// The user has been deleted or disabled, has another password, has added a second factor, or does not trust the browser any
+    /// more.
     UserChanged,
 }
 
@@ -176,6 +180,7 @@ impl Store {
     }
 
     /// Adds a session for a user whose password was verified, as [`Self::sign_in`] does.
+    #[cfg(any(test, feature = "internals"))]
     pub async fn add_session(
         &self,
         user: &User,
@@ -196,8 +201,7 @@ impl Store {
     ) -> Result<SignInWritten, Error> {
         let effects = effects.clone();
         self.write_user(sign_in.user, SignInWritten::UserChanged, move |change_id, record| {
-            let SignIn { password_version, start, factor, challenge, trusted_device, .. } =
-                &sign_in;
+            let SignIn { password_version, start, factor, challenge, .. } = &sign_in;
             let user = &record.user;
             let may_sign_in = !user.disabled
                 && user.password_version == *password_version
@@ -209,6 +213,8 @@ impl Store {
                 if let Some((id, expires_at)) = challenge {
                     let used = batch.add(USE_CODE, [(*id).into(), (*expires_at).into()]);
                     uses.push((used, SignInWritten::ChallengeUsed));
+                    // The mail that says that it was not answered.
+                    batch.add(DELETE_MAIL, [(*id).into()]);
                 }
                 if let Some(factor) = factor {
                     let now = start.session().authenticated_at;
@@ -224,7 +230,11 @@ impl Store {
                         uses.push((renewed, SignInWritten::ChallengeUsed));
                     }
                 }
-                if let Some(device) = trusted_device {
+                if let Some(device) = sign_in.trusted_device {
+                    let trusted = require_trusted_device(&mut batch, user.id, device);
+                    uses.push((trusted, SignInWritten::UserChanged));
+                }
+                if let Some(device) = &sign_in.new_trusted_device {
                     add_trusted_device(&mut batch, device);
                 }
                 add_effects(&mut batch, &effects);
@@ -242,8 +252,11 @@ impl Store {
     /// The session with this id, and its user.
     pub async fn session_with_user(&self, id: SessionId) -> Result<Option<(Session, User)>, Error> {
         let row = self.engine.row_by_id(BY_ID, id.uuid()).await?;
-        row.map(|row| Ok((session_from_row(&row)?, user_from_row(&row, SESSION_COLUMN_COUNT)?)))
-            .transpose()
+        row.map(|row| {
+            let user = user_from_row(&row, SESSION_COLUMN_COUNT)?;
+            Ok((session_from_row(&row)?.of_holder(&user.factors), user))
+        })
+        .transpose()
     }
 
     /// A user's sessions that have not expired, the oldest first.
@@ -256,20 +269,25 @@ impl Store {
         rows.iter().map(session_from_row).collect()
     }
 
-    /// Replaces the valid token of a session. Returns false if the session has ended or its token was already replaced.
+    /// Replaces the valid token of a session. Returns false if the session has ended, its token was already replaced, or it has
+    /// other proofs than the caller knows.
     pub async fn renew_session(
         &self,
         session: &Session,
         token_id: TokenId,
         now: Timestamp,
     ) -> Result<bool, Error> {
-        let Session { id, token_id: old, user_id, .. } = *session;
+        let Session { id, token_id: old, user_id, authenticated_at, .. } = *session;
         self.write_user(user_id, false, move |change_id, _| {
             let mut batch = StatementBatch::default();
             let replaced = [id.into(), old.into(), change_id.into(), now.into()];
             batch.add(END_REPLACED_TOKEN, replaced);
-            let renewed = batch.add(RENEW_SESSION, [id.into(), old.into(), token_id.into()]);
-            Some(batch.counting(move |rows| rows.of(renewed) > 0))
+            let values = [id.into(), old.into(), token_id.into(), authenticated_at.into()];
+            let renewed = batch.add(RENEW_SESSION, values);
+            Some(batch.deciding(move |rows| match rows.of(renewed) {
+                0 => Verdict::RollBack(false),
+                _ => Verdict::Commit(true),
+            }))
         })
         .await
     }
@@ -397,7 +415,7 @@ fn step_up(
         replaces.into(),
         session.token_id.into(),
         now.into(),
-        session.methods.to_text().into(),
+        session.methods.to_store().into(),
     ];
     batch.add(STEP_UP_SESSION, values)
 }
@@ -410,10 +428,8 @@ pub(super) fn end_sessions(
     change_id: Uuid,
     now: Timestamp,
 ) -> RowCount {
-    // No session has the nil id.
-    let keep: Value = keep.map_or(Uuid::nil(), SessionId::uuid).into();
-    batch.add(END_TOKENS, [user.into(), keep.clone(), change_id.into(), now.into()]);
-    batch.add(END_SESSIONS, [user.into(), keep])
+    batch.add(END_TOKENS, [user.into(), kept(keep), change_id.into(), now.into()]);
+    batch.add(END_SESSIONS, [user.into(), kept(keep)])
 }
 
 /// The values of a session in the order of the columns.
@@ -439,7 +455,7 @@ pub(super) fn session_values(session: &Session) -> Vec<Value> {
         (*expires_at).into(),
         idle_ms(*idle_timeout).into(),
         (*authenticated_at).into(),
-        methods.to_text().into(),
+        methods.to_store().into(),
         address.to_string().into(),
         user_agent.as_str().into(),
     ]
@@ -456,7 +472,7 @@ pub(super) fn session_from_row(row: &Row) -> Result<Session, Error> {
         expires_at: row.get(5)?,
         idle_timeout: idle_timeout_from_ms(row.get(6)?),
         authenticated_at: row.get(7)?,
-        methods: Methods::from_store(row.get(8)?),
+        methods: Methods::from_store(row.get(8)?, row.get(3)?),
         client: ClientInfo { address: row.parsed(9)?, user_agent: row.get(10)? },
     })
 }

@@ -59,6 +59,8 @@ mod tests {
         ("one_time_secrets", one_time_secrets::STATEMENTS),
         ("outbox", outbox::STATEMENTS),
         ("recorded_event", recorded_event::STATEMENTS),
+        ("rights", rights::STATEMENTS),
+        ("session_proofs", session_proofs::STATEMENTS),
         ("sessions", sessions::STATEMENTS),
         ("used_codes", used_codes::STATEMENTS),
         ("user_record", user_record::STATEMENTS),

@@ -135,12 +135,12 @@ fn delete(batch: &mut StatementBatch, user: &User, terms: BTreeSet<String>) {
 }
 
 /// The terms in groups for one statement each. The last one is filled up with repetitions.
-fn groups(terms: BTreeSet<String>) -> impl Iterator<Item = Vec<Value>> {
+fn groups(terms: BTreeSet<String>) -> Vec<Vec<Value>> {
     let terms: Vec<_> = terms.into_iter().collect();
     let group = |terms: &[String]| {
         terms.iter().cycle().take(TERMS).map(|term| term.as_str().into()).collect()
     };
-    terms.chunks(TERMS).map(group).collect::<Vec<_>>().into_iter()
+    terms.chunks(TERMS).map(group).collect()
 }
 
 #[cfg(test)]

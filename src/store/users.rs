@@ -4,8 +4,11 @@ use super::{
     Error, Store,
     api_keys::DELETE_API_KEYS_OF_USER,
     columns::user_columns,
-    effects::{DELETE_MAIL_OF_USER, DELETE_ONE_TIME_SECRETS, Effects, add_effects},
-    factors::delete_factors,
+    effects::{
+        DELETE_MAIL_OF_USER, DELETE_ONE_TIME_SECRETS, DELETE_ONE_TIME_SECRETS_OF_PURPOSE, Effects,
+        add_effects,
+    },
+    factors::{FirstPasskey, delete_factors},
     imported_hashes::DELETE_IMPORTED_HASH,
     invitations::{DELETE_INVITATIONS_OF_USER, USE_INVITATION},
     known_networks::add_known_network,
@@ -20,6 +23,7 @@ use crate::{
     clock::Timestamp,
     session::Session,
     throttle::KnownNetworks,
+    token::one_time::Purpose,
     user::{Email, EmailKey, InvitationId, Name, Role, Roles, User, UserId, UserVersion},
 };
 
@@ -71,8 +75,32 @@ impl Store {
         invitation: Option<InvitationId>,
         effects: &Effects,
     ) -> Result<(), Error> {
+        self.add_user_with(user, session, invitation, None, effects).await.map(drop)
+    }
+
+    /// The same for a user who registers with a passkey. Returns false if another user has the passkey, or its setup was used.
+    pub async fn add_user_with_passkey(
+        &self,
+        user: &User,
+        session: &Session,
+        invitation: Option<InvitationId>,
+        passkey: &FirstPasskey,
+        effects: &Effects,
+    ) -> Result<bool, Error> {
+        self.add_user_with(user, Some(session), invitation, Some(passkey), effects).await
+    }
+
+    async fn add_user_with(
+        &self,
+        user: &User,
+        session: Option<&Session>,
+        invitation: Option<InvitationId>,
+        passkey: Option<&FirstPasskey>,
+        effects: &Effects,
+    ) -> Result<bool, Error> {
         let (id, created_at, key) = (user.id, user.created_at, user.email.key());
         let (user, session, effects) = (user.clone(), session.cloned(), effects.clone());
+        let add_passkey = passkey.map(FirstPasskey::prepared);
         self.write(WriteScope::NewUser(id), move |_, _| {
             let mut batch = StatementBatch::default().with(ADD_USER, user_values(&user));
             add_terms(&mut batch, &user);
@@ -80,13 +108,20 @@ impl Store {
                 batch.add(ADD_SESSION, session_values(session));
                 add_known_network(&mut batch, &KnownNetworks::default(), session);
             }
+            let added = add_passkey.as_ref().map(|add| add(&mut batch));
             add_effects(&mut batch, &effects);
-            let Some(invitation) = invitation else { return batch.returning(()) };
-            let values = [invitation.into(), key.as_str().into(), created_at.into()];
-            let used = batch.add(USE_INVITATION, values);
-            batch.deciding(move |rows| match rows.of(used) {
-                0 => Verdict::Fail(Error::InvitationGone),
-                _ => Verdict::Commit(()),
+            let used = invitation.map(|invitation| {
+                let values = [invitation.into(), key.as_str().into(), created_at.into()];
+                batch.add(USE_INVITATION, values)
+            });
+            batch.deciding(move |rows| {
+                if used.is_some_and(|used| rows.of(used) == 0) {
+                    Verdict::Fail(Error::InvitationGone)
+                } else if added.iter().flatten().any(|added| rows.of(*added) == 0) {
+                    Verdict::RollBack(false)
+                } else {
+                    Verdict::Commit(true)
+                }
             })
         })
         .await
@@ -189,8 +224,40 @@ impl Store {
     ) -> Result<bool, Error> {
         let (role, effects) = (role.clone(), effects.clone());
         let grant = move |roles: &mut Roles| roles.grant(role.clone());
-        self.write_user(id, false, move |_, record| change_roles(record, now, &effects, &grant))
-            .await
+        self.write_user(id, false, move |_, record| {
+            Some(change_roles(record, now, &effects, &grant)?.returning(true))
+        })
+        .await
+    }
+
+    /// As [`Self::grant_role`], for a role that administers the service. Deletes what others may have made for the user: codes that
+    /// set a password, and links that remove all second factors. Whoever made one could use it for what they may not do themselves.
+    pub async fn grant_admin_role(
+        &self,
+        id: UserId,
+        role: &Role,
+        now: Timestamp,
+        effects: &Effects,
+    ) -> Result<bool, Error> {
+        /// An administrator who changes an address twice causes a way back to the first one.
+        const MADE_BY_OTHERS: [Purpose; 5] = [
+            Purpose::OperatorReset,
+            Purpose::FactorReset,
+            Purpose::ResetPassword,
+            Purpose::ChangeEmail,
+            Purpose::RestoreEmail,
+        ];
+        let (role, effects) = (role.clone(), effects.clone());
+        let grant = move |roles: &mut Roles| roles.grant(role.clone());
+        self.write_user(id, false, move |_, record| {
+            let mut batch = change_roles(record, now, &effects, &grant)?;
+            for purpose in MADE_BY_OTHERS {
+                let values = [id.into(), purpose.as_str().into()];
+                batch.add(DELETE_ONE_TIME_SECRETS_OF_PURPOSE, values);
+            }
+            Some(batch.returning(true))
+        })
+        .await
     }
 
     /// Revokes a role of a user. Returns false if they do not have it.
@@ -204,7 +271,7 @@ impl Store {
         let (role, effects) = (role.clone(), effects.clone());
         let revoke = move |roles: &mut Roles| roles.revoke(&role);
         self.revoke_from_user(id, false, move |_, record| {
-            change_roles(record, now, &effects, &revoke)
+            Some(change_roles(record, now, &effects, &revoke)?.returning(true))
         })
         .await
     }
@@ -336,13 +403,13 @@ fn change_roles(
     now: Timestamp,
     effects: &Effects,
     change: &impl Fn(&mut Roles) -> bool,
-) -> Option<Write<bool>> {
+) -> Option<StatementBatch> {
     let mut user = record.user.clone();
     change(&mut user.roles).then(|| {
         let values = [user.id.into(), user.roles.to_text().into(), now.into()];
         let mut batch = statement(SET_ROLES, values, effects);
         change_terms(&mut batch, &record.user, &user);
-        batch.returning(true)
+        batch
     })
 }
 

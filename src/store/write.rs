@@ -6,13 +6,14 @@ use std::{any::Any, sync::Arc};
 use uuid::Uuid;
 
 use super::{
-    Changes, Error, recorded_event::event_insertion, user_record::UserRecord, value::Value,
+    Changes, Error, recorded_event::event_insertion, rights::right_statement,
+    user_record::UserRecord, value::Value,
 };
 use crate::{
     audit::AuditKey,
     event::{Event, EventKind},
     token::one_time::OneTimeId,
-    user::UserId,
+    user::{User, UserId},
 };
 
 /// What a write changes. This determines which rows it locks first, whose cached records are outdated, and which instances
@@ -78,7 +79,11 @@ impl Transaction {
         prepare: impl Fn(Uuid, Option<&UserRecord>) -> Write<T> + Send + Sync + 'static,
     ) -> Self {
         let prepare = Box::new(move |id, record: Option<&UserRecord>| {
-            prepare(id, record).untyped(key.as_ref())
+            let write = prepare(id, record);
+            match record.is_none_or(|record| write.is_authorized(record)) {
+                true => write.by_right().untyped(key.as_ref()),
+                false => Write::<T>::failing(Error::BeyondAuthority).untyped(None),
+            }
         });
         Self { scope, revokes_access, prepare }
     }
@@ -116,6 +121,12 @@ pub(super) struct RowCounts(Vec<u64>);
 impl RowCounts {
     pub(super) fn new(counts: Vec<u64>) -> Self {
         Self(counts)
+    }
+
+    /// The count of the first statement, and those of the others.
+    fn split_first(&self) -> Option<(u64, Self)> {
+        let (first, rest) = self.0.split_first()?;
+        Some((*first, Self(rest.to_vec())))
     }
 
     /// The number of rows that this statement changed.
@@ -205,6 +216,37 @@ impl<T: 'static> Done<T> {
 pub(super) type AnyResult = Box<dyn Any + Send>;
 
 impl<T: Send + 'static> Write<T> {
+    /// Whether everybody who has ordered it may change the user, as the user is at this moment. What happens with a write names who
+    /// has ordered it, so no order is overtaken by a role that its subject has just got.
+    fn is_authorized(&self, record: &UserRecord) -> bool {
+        let User { id, roles, .. } = &record.user;
+        let mut about_user =
+            self.aftermath.events.iter().filter(|event| event.subject == Some(*id));
+        about_user.all(|event| event.authority.as_ref().is_none_or(|by| by.covers(roles)))
+    }
+
+    /// The same write, which fails if whoever has ordered it has lost the right to. One person orders a write.
+    fn by_right(mut self) -> Self {
+        let ordered = self.aftermath.events.iter().find_map(|event| {
+            let authority = event.authority.as_ref()?;
+            Some(right_statement(authority.right(), event.at))
+        });
+        let Some(statement) = ordered else { return self };
+        // Before the others: an order may end the own session.
+        self.statements.insert(0, statement);
+        let verdict = self.verdict;
+        self.verdict = Box::new(|counts| match counts.split_first() {
+            Some((1.., rest)) => verdict(&rest),
+            _ => Verdict::Fail(Error::RightLost),
+        });
+        self
+    }
+
+    /// Changes nothing and fails.
+    fn failing(error: Error) -> Self {
+        StatementBatch::default().deciding(|_| Verdict::Fail(error))
+    }
+
     /// Changes nothing: the transaction is rolled back.
     pub(super) fn nothing(result: T) -> Self {
         StatementBatch::default().deciding(|_| Verdict::RollBack(result))

@@ -8,13 +8,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use aws_lc_rs::hmac;
-
 use super::{
-    account_key::{AccountKey, AccountSecret, key_of},
+    account_key::{AccountKey, AccountSecret, Counted},
     budget::BudgetUsage,
 };
-use crate::{clock::Timestamp, user::EmailKey};
+use crate::clock::Timestamp;
 
 /// The changes to an account since it was last saved: a success, if any, and the failures after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +59,7 @@ pub(super) struct Accounts {
     burst: u32,
     /// One failure expires after this time.
     recovery: Duration,
-    secret: hmac::Key,
+    secret: AccountSecret,
     table: Mutex<Table>,
 }
 
@@ -90,11 +88,11 @@ impl Accounts {
     const CLOCK_TOLERANCE: Duration = Duration::from_secs(1);
 
     pub(super) fn new(burst: u32, recovery: Duration, secret: &AccountSecret) -> Self {
-        Self { burst, recovery, secret: secret.to_key(), table: Mutex::default() }
+        Self { burst, recovery, secret: secret.clone(), table: Mutex::default() }
     }
 
-    pub(super) fn key_of(&self, email: &EmailKey) -> AccountKey {
-        key_of(&self.secret, email)
+    pub(super) fn key_of(&self, counted: Counted<'_>) -> AccountKey {
+        self.secret.key_of(counted)
     }
 
     /// Charges a login, or returns how long to wait.
@@ -258,13 +256,14 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::user::EmailKey;
 
     const DAY: Duration = Duration::from_secs(24 * 60 * 60);
     const TIME: Timestamp = Timestamp::from_seconds(1_800_000_000);
 
     fn accounts() -> (Accounts, AccountKey, Instant) {
         let accounts = Accounts::new(100, DAY, &AccountSecret::random());
-        let ada = accounts.key_of(&EmailKey::of("ada@example.com"));
+        let ada = accounts.key_of(Counted::Passwords(&EmailKey::of("ada@example.com")));
         (accounts, ada, Instant::now())
     }
 

@@ -52,11 +52,7 @@ impl<K: Eq + Hash + Copy> Budgets<K> {
     /// Charges a budget that is `size` times as large as others.
     fn charge_scaled(&self, key: K, size: u32, now: Instant) -> Result<u32, Duration> {
         let mut buckets = self.buckets();
-        if buckets.len() >= Self::MAX_BUCKETS && !buckets.contains_key(&key) {
-            self.evict_least_charged(&mut buckets, now);
-        }
-        let bucket = buckets.entry(key).or_insert(Bucket { spent: 0, since: now });
-        self.refill(bucket, now);
+        let bucket = self.bucket(&mut buckets, key, now);
         if bucket.spent < self.burst.saturating_mul(size) {
             bucket.spent += 1;
             Ok(bucket.spent - 1)
@@ -64,6 +60,38 @@ impl<K: Eq + Hash + Copy> Budgets<K> {
             let waited = now.saturating_duration_since(bucket.since);
             Err(self.refill_interval.saturating_sub(waited))
         }
+    }
+
+    /// Charges nothing. Returns how long to wait for one more charge, if the budget is exhausted.
+    pub(super) fn check(&self, key: K, now: Instant) -> Result<(), Duration> {
+        let mut buckets = self.buckets();
+        let Some(bucket) = buckets.get_mut(&key) else { return Ok(()) };
+        self.refill(bucket, now);
+        let Some(excess) = bucket.spent.checked_sub(self.burst) else { return Ok(()) };
+        let waited = now.saturating_duration_since(bucket.since);
+        Err((self.refill_interval * (excess + 1)).saturating_sub(waited))
+    }
+
+    /// Charges the budget of a key, also if it is exhausted.
+    pub(super) fn count(&self, key: K, now: Instant) {
+        let mut buckets = self.buckets();
+        let bucket = self.bucket(&mut buckets, key, now);
+        bucket.spent = bucket.spent.saturating_add(1);
+    }
+
+    /// The bucket of a key as it is at this time.
+    fn bucket<'a>(
+        &self,
+        buckets: &'a mut HashMap<K, Bucket>,
+        key: K,
+        now: Instant,
+    ) -> &'a mut Bucket {
+        if buckets.len() >= Self::MAX_BUCKETS && !buckets.contains_key(&key) {
+            self.evict_least_charged(buckets, now);
+        }
+        let bucket = buckets.entry(key).or_insert(Bucket { spent: 0, since: now });
+        self.refill(bucket, now);
+        bucket
     }
 
     pub(super) fn refund(&self, key: K) {
@@ -200,6 +228,22 @@ mod tests {
         }
         assert!(budgets.buckets().len() <= Budgets::<u32>::MAX_BUCKETS);
         assert!(budgets.charge(0, now).is_err());
+    }
+
+    #[test]
+    fn what_exceeds_a_budget_recovers_before_the_next_charge() {
+        let minute = Duration::from_secs(60);
+        let (budgets, start) = (Budgets::<u32>::new(3, minute), Instant::now());
+        for _ in 0..2 {
+            budgets.count(0, start);
+            assert_eq!(budgets.check(0, start), Ok(()));
+        }
+        // Several that were checked at the same time.
+        (0..3).for_each(|_| budgets.count(0, start));
+        assert_eq!(budgets.check(0, start), Err(3 * minute));
+        assert_eq!(budgets.check(0, start + minute / 2), Err(2 * minute + minute / 2));
+        assert_eq!(budgets.check(0, start + 3 * minute), Ok(()));
+        assert_eq!(budgets.check(1, start), Ok(()), "each key has a budget");
     }
 
     #[test]

@@ -8,6 +8,7 @@ mod accounts;
 mod budget;
 mod known_networks;
 mod login_attempt;
+mod right_answer;
 #[cfg(test)]
 mod tests;
 mod unsaved;
@@ -21,11 +22,12 @@ use std::{
 };
 
 pub use self::{
-    account_key::{AccountKey, AccountSecret},
+    account_key::{AccountKey, AccountSecret, Counted},
     accounts::{AccountChange, StoredFailures},
     budget::BudgetUsage,
     known_networks::KnownNetworks,
     login_attempt::LoginAttempt,
+    right_answer::RightAnswer,
     unsaved::UnsavedChanges,
 };
 use self::{
@@ -84,6 +86,10 @@ pub enum Budget {
     SignInCodes,
     /// Wrong second factors of one kind of one user.
     Factor,
+    /// What one user changes in their own account.
+    Changes,
+    /// Accepted answers to challenges of one user: passkeys and codes.
+    Answers,
 }
 
 labels!(Budget {
@@ -99,6 +105,8 @@ labels!(Budget {
     Invitations => "invitations",
     SignInCodes => "sign_in_codes",
     Factor => "factor",
+    Changes => "changes",
+    Answers => "answers",
 });
 
 /// The name in log lines.
@@ -117,6 +125,8 @@ impl fmt::Display for Budget {
             Self::Invitations => "invitations",
             Self::SignInCodes => "sign-ins to apps",
             Self::Factor => "second factor",
+            Self::Changes => "changes of the account",
+            Self::Answers => "accepted passkeys and codes",
         })
     }
 }
@@ -134,11 +144,28 @@ pub enum MailPurpose {
     ByUsers,
     /// The notice that a password was right and the second factor wrong.
     WrongFactor,
+    /// The notice that a password was right and no second factor followed. It waits until it is known that none does, and must not keep
+    /// back the one about a wrong factor.
+    MissingFactor,
 }
 
 impl MailPurpose {
-    const ALL: [Self; 5] =
-        [Self::ResetPassword, Self::SignIn, Self::SignUp, Self::ByUsers, Self::WrongFactor];
+    const ALL: [Self; 6] = [
+        Self::ResetPassword,
+        Self::SignIn,
+        Self::SignUp,
+        Self::ByUsers,
+        Self::WrongFactor,
+        Self::MissingFactor,
+    ];
+
+    /// Whether the mail that an address gets beside those of its purposes can be for this one.
+    fn may_have_more(self) -> bool {
+        match self {
+            Self::ResetPassword | Self::SignIn | Self::SignUp => true,
+            Self::ByUsers | Self::WrongFactor | Self::MissingFactor => false,
+        }
+    }
 }
 
 /// The size of each budget that can be set.
@@ -177,6 +204,22 @@ impl Default for ThrottleSettings {
     }
 }
 
+/// The changes of an account that its user may make at once. Each writes to the audit trail, which is kept.
+const CHANGES: u32 = 30;
+
+/// The accepted answers to challenges, in sign-ins and step-ups, that a user may give at once. Each writes to the audit trail, and that
+/// of a passkey costs no password hash. No person answers so many.
+const ANSWERS: u32 = 300;
+
+/// What users change in their own account. What takes access away is not counted: it is bounded by what was given before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum OwnChange {
+    /// The name, the address, keys and second factors.
+    Account,
+    /// The password, after the old one was proved. Whoever has stolen a session cannot use this up.
+    Password,
+}
+
 /// The invitations that a user may make in a day.
 const INVITATIONS: u32 = 20;
 
@@ -210,7 +253,9 @@ pub struct Throttle {
     invitations: Budgets<u64>,
     sign_in_codes: Budgets<u64>,
     hasher: RandomState,
-    refusals: Counters<Budget, 12>,
+    changes: Budgets<u64>,
+    answers: Budgets<u64>,
+    refusals: Counters<Budget, 14>,
     /// When operators have unlocked accounts, as far as this instance has read it.
     unlocks: Mutex<HashMap<AccountKey, Timestamp>>,
 }
@@ -248,6 +293,8 @@ impl Throttle {
             refreshes: Budgets::new(burst(120), Duration::from_secs(30)),
             invitations: Budgets::new(burst(INVITATIONS), 24 * hour / INVITATIONS),
             sign_in_codes: Budgets::new(burst(120), Duration::from_secs(30)),
+            changes: Budgets::new(burst(CHANGES), Duration::from_secs(15)),
+            answers: Budgets::new(burst(ANSWERS), Duration::from_secs(10)),
             hasher: RandomState::new(),
             refusals: Counters::default(),
             unlocks: Mutex::default(),
@@ -311,13 +358,13 @@ impl Throttle {
 
     /// Clears the failures on an account whose owner has proved ownership by other means than a login.
     pub fn clear_account(&self, email: &EmailKey, now: Instant) {
-        self.accounts.clear(self.accounts.key_of(email), now);
+        self.accounts.clear(self.accounts.key_of(Counted::Passwords(email)), now);
     }
 
     /// Forgets the failures on an account, from everywhere and from each network, for an operator. The caller clears the stored
     /// ones, which tells other instances.
     pub fn unlock(&self, email: &EmailKey, now: Instant) {
-        self.unlock_account(self.accounts.key_of(email), now);
+        self.unlock_account(self.accounts.key_of(Counted::Passwords(email)), now);
     }
 
     /// Whether an operator's mark has not been read before. It is read for some seconds, and must not clear the failures of
@@ -336,7 +383,7 @@ impl Throttle {
 
     /// The failures on an account that count now: from everywhere, and from each network.
     pub fn account_usage(&self, email: &EmailKey, now: Instant) -> AccountUsage {
-        let account = self.accounts.key_of(email);
+        let account = self.accounts.key_of(Counted::Passwords(email));
         let known = self.from_known_network.usage(|(charged, _)| *charged == account, now);
         let known = known.into_iter().map(|((_, network), usage)| (network.to_string(), usage));
         let others = self.from_network.usage(account, now).into_iter();
@@ -396,6 +443,13 @@ impl Throttle {
         self.sign_ups.charge((), network, now).map(drop).map_err(exhausted)
     }
 
+    /// Takes back the charge of a sign-up that was only checked.
+    pub fn refund_sign_up(&self, requester: &Requester) {
+        if let Some(network) = requester.limited_network() {
+            self.sign_ups.refund((), network);
+        }
+    }
+
     /// Charges a request for mail to any address. Returns how many the network has made lately.
     ///
     /// # Errors
@@ -436,7 +490,7 @@ impl Throttle {
     /// Charges mail to an address, so that nobody is flooded. Nobody is exempt. All addresses of a mailbox count as one.
     ///
     /// Each purpose has one mail of its own, so that whoever asks for one mail cannot keep its owner from another. One more can
-    /// be for any purpose but the last two: a user of another address learns whether that one is exhausted, and must not learn
+    /// be for any purpose but the last three: a user of another address learns whether that one is exhausted, and must not learn
     /// whether this address has a user who gets mail.
     ///
     /// # Errors
@@ -447,18 +501,23 @@ impl Throttle {
         purpose: MailPurpose,
         now: Instant,
     ) -> Result<(), Throttled> {
-        let mailbox = self.accounts.key_of(&mailbox_of(email));
+        let mailbox = self.accounts.key_of(Counted::Mails(&mailbox_of(email)));
         let mut charged = self.mails.charge((mailbox, purpose), now);
-        let may_have_more = !matches!(purpose, MailPurpose::ByUsers | MailPurpose::WrongFactor);
-        if charged.is_err() && may_have_more {
+        if charged.is_err() && purpose.may_have_more() {
             charged = self.more_mails.charge(mailbox, now);
         }
         charged.map(drop).map_err(|retry_after| self.refuse(Budget::Mails, retry_after))
     }
 
+    /// Takes back the charge of a mail that is not sent.
+    pub fn refund_mail(&self, email: &EmailKey, purpose: MailPurpose) {
+        let mailbox = self.accounts.key_of(Counted::Mails(&mailbox_of(email)));
+        self.mails.refund((mailbox, purpose));
+    }
+
     /// Resets the budget of mail to an address whose owner has used a link or a code from a mail.
     pub fn clear_mails(&self, email: &EmailKey) {
-        let mailbox = self.accounts.key_of(&mailbox_of(email));
+        let mailbox = self.accounts.key_of(Counted::Mails(&mailbox_of(email)));
         for purpose in MailPurpose::ALL {
             self.mails.clear((mailbox, purpose));
         }
@@ -498,6 +557,33 @@ impl Throttle {
         self.sign_in_codes.charge(self.hasher.hash_one(user), now).map(drop).map_err(exhausted)
     }
 
+    /// Charges a change that a user makes in their own account.
+    ///
+    /// # Errors
+    /// If the budget of the user is exhausted.
+    pub fn charge_change(
+        &self,
+        user: UserId,
+        change: OwnChange,
+        now: Instant,
+    ) -> Result<(), Throttled> {
+        let exhausted = |retry_after| self.refuse(Budget::Changes, retry_after);
+        let key = self.hasher.hash_one((user, change));
+        self.changes.charge(key, now).map(drop).map_err(exhausted)
+    }
+
+    /// Checks whether one more right answer to a challenge of a user may be accepted. It is charged when it was: an answer that is sent
+    /// many times at once is accepted once. What several at once exceed the budget by recovers before the next one.
+    ///
+    /// # Errors
+    /// If the budget of the user is exhausted.
+    pub fn begin_answer(&self, user: UserId, now: Instant) -> Result<RightAnswer<'_>, Throttled> {
+        let key = self.hasher.hash_one(user);
+        let exhausted = |retry_after| self.refuse(Budget::Answers, retry_after);
+        self.answers.check(key, now).map_err(exhausted)?;
+        Ok(RightAnswer::new(&self.answers, key, now))
+    }
+
     /// Takes the changes to accounts since the last call, to save them.
     pub fn take_unsaved(&self) -> UnsavedChanges<'_> {
         UnsavedChanges::new(&self.accounts)
@@ -519,18 +605,15 @@ impl Throttle {
     }
 
     /// How often each budget has refused something since the start.
-    pub fn refusals(&self) -> &Counters<Budget, 12> {
+    pub fn refusals(&self) -> &Counters<Budget, 14> {
         &self.refusals
     }
 
     fn account_of(&self, guess: Guess, email: &EmailKey) -> AccountKey {
-        match guess {
-            Guess::Password => self.accounts.key_of(email),
-            // No address contains a space.
-            Guess::Code => {
-                self.accounts.key_of(&EmailKey::of(&format!("codes to {}", email.as_str())))
-            }
-        }
+        self.accounts.key_of(match guess {
+            Guess::Password => Counted::Passwords(email),
+            Guess::Code => Counted::MailedCodes(email),
+        })
     }
 
     /// Counts a refusal.

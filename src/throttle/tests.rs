@@ -215,8 +215,8 @@ fn a_network_may_sign_up_1000_users_in_a_burst_and_local_development_any_number(
 }
 
 #[test]
-fn an_address_gets_six_mails_at_once_and_each_purpose_has_one_of_its_own() {
-    use MailPurpose::{ByUsers, WrongFactor};
+fn an_address_gets_seven_mails_at_once_and_each_purpose_has_one_of_its_own() {
+    use MailPurpose::{ByUsers, MissingFactor, WrongFactor};
     let quarter = Duration::from_secs(15 * 60);
     let count = |throttle: &Throttle, purpose, now| {
         let email = EmailKey::of("ada@example.com");
@@ -224,7 +224,8 @@ fn an_address_gets_six_mails_at_once_and_each_purpose_has_one_of_its_own() {
     };
     for first in MailPurpose::ALL {
         let (throttle, now) = throttle();
-        let expected = if [ByUsers, WrongFactor].contains(&first) { 1 } else { 2 };
+        let has_one = [ByUsers, WrongFactor, MissingFactor].contains(&first);
+        let expected = if has_one { 1 } else { 2 };
         let mut sent = count(&throttle, first, now);
         assert_eq!(sent, expected, "{first:?}");
         for other in MailPurpose::ALL {
@@ -232,13 +233,35 @@ fn an_address_gets_six_mails_at_once_and_each_purpose_has_one_of_its_own() {
             assert!(other == first || more >= 1, "{first:?}, then {other:?}");
             sent += more;
         }
-        assert_eq!(sent, 6, "{first:?} first");
+        assert_eq!(sent, 7, "{first:?} first");
         let refusal = throttle.charge_mail(&EmailKey::of("ada@example.com"), first, now);
         assert_eq!(refusal, Err(Throttled { retry_after: quarter, budget: Budget::Mails }));
         assert_eq!(count(&throttle, ByUsers, now + quarter), 1);
         throttle.clear_mails(&EmailKey::of("Ada+1@example.com"));
         assert_eq!(count(&throttle, first, now), expected, "its owner has used a link");
     }
+}
+
+#[test]
+fn a_user_gives_300_right_answers_at_once_and_refused_ones_do_not_count() {
+    let (throttle, now) = throttle();
+    let (ada, bob) = (UserId::random(), UserId::random());
+    let begin = |now| throttle.begin_answer(ada, now);
+    for _ in 0..1000 {
+        begin(now).unwrap().refused();
+    }
+    // One whose client has left is dropped, and counts.
+    let accepted = (0..1000).take_while(|_| begin(now).map(drop).is_ok()).count();
+    assert_eq!(accepted, 300);
+    let wait = Duration::from_secs(10);
+    let refused = begin(now).map(RightAnswer::refused);
+    assert_eq!(refused, Err(Throttled { retry_after: wait, budget: Budget::Answers }));
+    assert!(throttle.begin_answer(bob, now).is_ok());
+    // Of those that were begun together, all count.
+    let together: Vec<_> = (0..5).map(|_| begin(now + wait).unwrap()).collect();
+    drop(together);
+    let refused = begin(now + wait).map(RightAnswer::refused);
+    assert_eq!(refused, Err(Throttled { retry_after: 5 * wait, budget: Budget::Answers }));
 }
 
 #[test]
@@ -301,7 +324,10 @@ fn an_account_is_unlocked_for_all_networks_and_a_mark_of_another_instance_counts
     assert_eq!((used().from_everywhere.used, used().from_networks.len()), (0, 0));
 
     let mut spent: usize = spend();
-    let (account, time) = (throttle.accounts.key_of(&ada), Timestamp::from_seconds(1_800_000_000));
+    let (account, time) = (
+        throttle.accounts.key_of(Counted::Passwords(&ada)),
+        Timestamp::from_seconds(1_800_000_000),
+    );
     let mark = StoredFailures { account, recovered_at: time, is_unlock: true };
     // Each instance reads it once a second for some seconds.
     for second in 0..10 {

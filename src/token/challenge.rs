@@ -24,6 +24,16 @@ pub struct Challenge {
     pub person: Person,
 }
 
+impl Challenge {
+    /// When it was made. What an authenticator has signed for it may be as old.
+    pub fn made_at(&self) -> Timestamp {
+        match self.person {
+            Person::Unknown => self.expires_at - PAGE_LIFETIME,
+            Person::User { .. } => self.expires_at - ANSWER_LIFETIME,
+        }
+    }
+}
+
 /// Who answers a challenge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Person {
@@ -49,7 +59,8 @@ pub struct PasskeySetup {
     /// Whether it replaces the password. Else it is only for after a password.
     pub verifies_user: bool,
     pub expires_at: Timestamp,
-    id: CodeId,
+    /// One passkey is made with it.
+    pub id: CodeId,
 }
 
 impl PasskeySetup {
@@ -77,7 +88,7 @@ pub const SETUP_LIFETIME: Duration = Duration::from_secs(60 * 60);
 /// How long a person who has given their password may take for the second factor.
 pub const ANSWER_LIFETIME: Duration = Duration::from_secs(10 * 60);
 /// How long a sign-in page with a passkey may stay open.
-pub const PAGE_LIFETIME: Duration = Duration::from_secs(24 * 60 * 60);
+pub const PAGE_LIFETIME: Duration = Duration::from_secs(60 * 60);
 
 /// The bytes that an authenticator signs for a sealed challenge.
 pub fn signed_challenge(sealed: &str) -> Vec<u8> {
@@ -103,7 +114,7 @@ impl CookieMint {
             payload.extend_from_slice(session.as_bytes());
             payload.extend_from_slice(token.as_bytes());
             payload.extend_from_slice(&password_version.number().to_be_bytes());
-            payload.extend_from_slice(methods.to_text().as_bytes());
+            payload.extend_from_slice(methods.to_store().as_bytes());
         }
         self.seal_for(SealedKind::Challenge, &payload)
     }
@@ -124,7 +135,7 @@ impl CookieMint {
             },
             person: match rest.split_first() {
                 None => Person::Unknown,
-                Some((_, user)) => open_user(user)?,
+                Some((_, user)) => open_user(user, expires_at - ANSWER_LIFETIME)?,
             },
         };
         (now < expires_at).then_some(challenge)
@@ -191,7 +202,7 @@ impl CookieMint {
     }
 }
 
-fn open_user(payload: &[u8]) -> Option<Person> {
+fn open_user(payload: &[u8], asked_at: Timestamp) -> Option<Person> {
     let (id, rest) = payload.split_first_chunk()?;
     let (session, rest) = rest.split_first_chunk()?;
     let (token, rest) = rest.split_first_chunk()?;
@@ -200,7 +211,7 @@ fn open_user(payload: &[u8]) -> Option<Person> {
     Some(Person::User {
         id: UserId::from_uuid(Uuid::from_bytes(*id)),
         password_version: PasswordVersion::from_store(i64::from_be_bytes(*version)),
-        methods: Methods::from_store(str::from_utf8(methods).ok()?),
+        methods: Methods::from_store(str::from_utf8(methods).ok()?, asked_at),
         session: (!session.is_nil())
             .then(|| (SessionId::from_uuid(session), TokenId::from_uuid(token))),
     })
@@ -219,7 +230,7 @@ mod tests {
         let user = Person::User {
             id: UserId::random(),
             password_version: PasswordVersion::from_store(3),
-            methods: Method::Password.into(),
+            methods: Methods::at(NOW, [Method::Password]),
             session: Some((SessionId::random(), TokenId::random())),
         };
         for (person, persistence) in

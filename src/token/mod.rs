@@ -79,6 +79,32 @@ pub struct TokenTerms {
     pub algorithm: Algorithm,
 }
 
+/// What a token opens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    Everything,
+    /// Only the account of its user, because everybody needs a second factor. Nobody else accepts its audience.
+    Account,
+}
+
+/// What follows the audience of tokens that open only the own account.
+const ACCOUNT: &str = "/account";
+
+impl TokenTerms {
+    fn audience_of(&self, reach: Reach) -> String {
+        match reach {
+            Reach::Everything => self.audience.clone(),
+            Reach::Account => format!("{}{ACCOUNT}", self.audience),
+        }
+    }
+
+    /// Whether a token with this `aud` claim is for this service.
+    fn is_audience(&self, claim: &str) -> bool {
+        claim.strip_suffix(ACCOUNT).is_some_and(|claim| claim == self.audience)
+            || claim == self.audience
+    }
+}
+
 /// Why a token is not valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InvalidToken {

@@ -16,7 +16,7 @@ pub use self::{
     factors::{FactorId, HeldFactors, Passkey, RecoveryDigest, StoredTotp, TrustedDevice},
     invitation::{Invitation, InvitationId},
     name::Name,
-    role::{Role, Roles},
+    role::{MAX_ROLES, Role, Roles},
     version::UserVersion,
 };
 use crate::{

@@ -2,6 +2,9 @@
 
 use std::collections::BTreeSet;
 
+/// The most roles that a user can have.
+pub const MAX_ROLES: usize = 64;
+
 /// The roles of a user: a sorted set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Roles(BTreeSet<Role>);
@@ -23,14 +26,19 @@ impl Roles {
         self.0.iter().map(Role::as_str)
     }
 
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Whether the user has this role.
     pub fn contains(&self, role: &str) -> bool {
         self.iter().any(|held| held == role)
     }
 
-    /// Adds a role. Returns false if the user already has it.
+    /// Adds a role. Returns false if the user already has it, or has the most that a user can have.
     pub fn grant(&mut self, role: Role) -> bool {
-        self.0.insert(role)
+        self.0.len() < MAX_ROLES && self.0.insert(role)
     }
 
     /// Removes a role. Returns false if the user does not have it.
@@ -80,5 +88,13 @@ mod tests {
         for bad in ["", "two words", "ü", &"x".repeat(65)] {
             assert_eq!(Role::parse(bad), None, "{bad}");
         }
+    }
+
+    #[test]
+    fn a_user_has_at_most_so_many_roles() {
+        let mut roles = Roles::default();
+        let names = (0..MAX_ROLES + 1).map(|number| format!("role-{number}"));
+        let granted = names.filter(|name| roles.grant(Role::parse(name).unwrap()));
+        assert_eq!(granted.count(), MAX_ROLES);
     }
 }

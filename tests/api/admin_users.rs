@@ -289,6 +289,8 @@ async fn a_change_needs_the_version_that_was_read_if_the_client_says_so() {
     let weak = format!("W/{second}");
     assert_eq!(change(&weak, json!({"name": "Weak"})).await.status, 412, "only a strong tag");
     assert_eq!(change("nonsense", json!({"name": "Late"})).await.status, 400);
+    let invalid = change(&first, json!({"email": "nonsense"})).await;
+    assert_eq!(invalid.status, 400, "refused without its precondition, too");
     let listed = format!("{first}, {second}");
     assert_eq!(change(&listed, json!({"name": "Lady"})).await.json()["name"], "Lady");
     assert_eq!(change("*", json!({"name": "Ada"})).await.status, 200);

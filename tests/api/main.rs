@@ -29,12 +29,18 @@ mod other_sites;
 mod outbox;
 mod pages;
 mod panics;
+#[path = "../postgres/mod.rs"]
+mod postgres;
 mod refused;
 mod register;
 mod registration;
 mod reset;
 mod revocations;
+mod rights;
 mod routes;
+#[expect(dead_code, reason = "no test here has threads of its own")]
+#[path = "../seed/mod.rs"]
+mod seed;
 mod sessions;
 mod silent_sign_up;
 mod step_up;

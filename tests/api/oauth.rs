@@ -6,11 +6,18 @@ use axum::{
     extract::ConnectInfo,
     http::{Request, header},
 };
-use base64::{Engine, prelude::BASE64_STANDARD};
-use doorward::internals::credential::oauth_client::{ClientSecret, OAuthClient};
-use serde_json::json;
+use base64::{
+    Engine,
+    prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD},
+};
+use doorward::{
+    Settings,
+    internals::credential::oauth_client::{ClientSecret, OAuthClient},
+};
+use serde_json::{Value, json};
 
 use crate::{
+    factors::Person,
     revocations::{everything, part},
     sessions::refresh,
     support::{Answer, MALFORMED, TestServer, UNAUTHORIZED},
@@ -52,6 +59,42 @@ impl WithClient {
 
 fn basic(name: &str, secret: &str) -> String {
     format!("Basic {}", BASE64_STANDARD.encode(format!("{name}:{secret}")))
+}
+
+#[tokio::test]
+async fn a_token_that_opens_only_the_own_account_is_active_for_nobody_else() {
+    let secret = ClientSecret::random();
+    let shop = OAuthClient::new("shop", &secret).unwrap();
+    let required =
+        |s: Settings| s.with("clients", shop.to_string()).with("sign_in.factors", "required");
+    let service = WithClient { server: TestServer::open_with(required).await, secret };
+    let mut ada = Person::of(service.server.register("Ada", "ada@example.com").await);
+    let me = service.server.request_as(&ada.token, "GET", "/api/me", Value::Null).await;
+    assert_eq!(me.status, 200, "{}", me.body);
+    assert_eq!(audience(&ada.token), "doorward/account");
+    assert_eq!(service.request(INTROSPECT, &ada.token).await.status_and_body(), INACTIVE);
+    ada.token = refresh(&service.server, &ada.token).await.unwrap();
+    assert_eq!(audience(&ada.token), "doorward/account");
+
+    ada.add_totp(&service.server).await;
+    assert_eq!(audience(&ada.token), "doorward");
+    let active = service.request(INTROSPECT, &ada.token).await.json();
+    assert_eq!((&active["active"], &active["aud"]), (&json!(true), &json!("doorward")));
+
+    // The last factor is gone, and so is what it opened.
+    let path = "/api/me/factors/totp";
+    let removed = service.server.request_as(&ada.token, "DELETE", path, Value::Null).await;
+    assert_eq!(removed.status, 204, "{}", removed.body);
+    assert_eq!(service.request(INTROSPECT, &ada.token).await.status_and_body(), INACTIVE);
+    assert_eq!(service.server.guard("guard", &ada.token).await.status, 401);
+}
+
+/// The claim `aud` of a token.
+fn audience(token: &str) -> String {
+    let claims = token.split('.').nth(1).unwrap();
+    let claims = BASE64_URL_SAFE_NO_PAD.decode(claims).unwrap();
+    let claims: Value = serde_json::from_slice(&claims).unwrap();
+    claims["aud"].as_str().unwrap().to_owned()
 }
 
 #[tokio::test]

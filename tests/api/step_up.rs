@@ -10,7 +10,7 @@ use axum::{
 use doorward::internals::{
     Internals,
     http::api::admin::guards::{Decision, GuardCheck},
-    session::{Method, Session, TokenId},
+    session::{Method, Methods, Session, TokenId},
     store::{AddFactor, Effects, SessionStart, SignIn, SignInWritten},
     user::StoredTotp,
 };
@@ -67,7 +67,7 @@ async fn add_totp(server: &TestServer, member: &Member) {
         last_used_at: None,
     };
     let store = server.doorward.store();
-    let added = store.add_totp(&user, &totp, &[], &Effects::NONE).await.unwrap();
+    let added = store.add_totp(&user, &totp, &[], None, &Effects::NONE).await.unwrap();
     assert_eq!(added, AddFactor::Added);
 }
 
@@ -77,7 +77,7 @@ async fn step_up(server: &TestServer, before: &Session) -> Session {
     let mut session = before.clone();
     session.token_id = TokenId::random();
     session.authenticated_at = server.now();
-    session.methods = [Method::Password, Method::Totp].into_iter().collect();
+    session.methods = Methods::at(server.now(), [Method::Password, Method::Totp]);
     let start = SessionStart::StepUp { session: session.clone(), replaces: before.token_id };
     let sign_in = SignIn { start, ..SignIn::new(&user, session.clone()) };
     let written = server.doorward.store().sign_in(sign_in, &Effects::NONE).await.unwrap();
@@ -185,10 +185,15 @@ async fn whoever_holds_no_factor_that_suffices_is_sent_to_set_one_up() {
     let ada = server.register("Ada", ADA).await;
     let cookie = app_cookie(&server, &session_of(&server, &ada).await);
     let none = "with a second factor (none that suffices is set up)";
-    for guard in ["strong", "resistant"] {
-        assert_challenged(&server.guard(guard, &ada.token).await, r#"acr_values="2""#, none);
-        assert_sent(&server, &visit(&server, guard, &cookie).await, "/account/security", "");
-    }
+    assert_challenged(&server.guard("strong", &ada.token).await, r#"acr_values="2""#, none);
+    assert_sent(&server, &visit(&server, "strong", &cookie).await, "/account/security", "");
+    // A code would not be enough.
+    let passkey = "with a passkey (none is set up)";
+    let refused = server.guard("resistant", &ada.token).await;
+    assert_challenged(&refused, r#"acr_values="phr""#, passkey);
+    assert_eq!(sentence(&server, &refused), Some(format!("would be admitted {passkey}")));
+    let sent = visit(&server, "resistant", &cookie).await;
+    assert_sent(&server, &sent, "/account/security", "&ask=phr");
     // Nothing that she can do would be enough.
     let refused = server.guard("boss", &ada.token).await;
     assert_eq!(
@@ -204,7 +209,10 @@ async fn whoever_holds_no_factor_that_suffices_is_sent_to_set_one_up() {
     assert_challenged(&server.guard("strong", &ada.token).await, r#"acr_values="2""#, two);
     assert_challenged(&fetch(&server, "strong", &cookie).await, r#"acr_values="2""#, two);
     assert_sent(&server, &visit(&server, "strong", &cookie).await, "/step-up", "&ask=two");
-    assert_challenged(&server.guard("resistant", &ada.token).await, r#"acr_values="2""#, none);
+    let refused = server.guard("resistant", &ada.token).await;
+    assert_challenged(&refused, r#"acr_values="phr""#, passkey);
+    let sent = visit(&server, "resistant", &cookie).await;
+    assert_sent(&server, &sent, "/account/security", "&ask=phr");
     // nginx asks for the answer when it has seen the status.
     assert_eq!(visit(&server, "nginx", &cookie).await.status, 403);
     let full = visit(&server, "nginx?answer=full", &cookie).await;

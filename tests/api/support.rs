@@ -17,7 +17,7 @@ use axum::{
     response::Response,
 };
 use doorward::{
-    Doorward, Settings,
+    Doorward, OpenError, Settings,
     internals::{
         Internals,
         clock::{Clock, Timestamp},
@@ -41,6 +41,22 @@ pub const NOT_FOUND: &str = r#"{"message":"The requested resource could not be f
 pub const NOW: Timestamp = Timestamp::from_seconds(1_800_000_000);
 
 pub const REFUSED: (u16, &str) = (401, UNAUTHORIZED);
+
+/// Opens a service. A program that another test starts has a copy of the lock of a folder that was just closed, until it runs.
+async fn open(settings: Settings, clock: Clock) -> Doorward {
+    let started = Instant::now();
+    loop {
+        match Doorward::open_with_clock(settings.clone(), clock.clone()).await {
+            Err(OpenError::Data(error))
+                if error.to_string().contains("is in use")
+                    && started.elapsed() < Duration::from_secs(30) =>
+            {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+            opened => return opened.unwrap(),
+        }
+    }
+}
 
 /// Settings with mail. Nothing is sent, because no upkeep runs.
 pub fn with_mail(settings: Settings) -> Settings {
@@ -129,7 +145,7 @@ impl TestServer {
             let passed = passed.load(Ordering::Relaxed) - NOW.seconds();
             Instant::now() + Duration::from_secs(passed.try_into().unwrap_or_default())
         });
-        let doorward = Doorward::open_with_clock(settings, clock).await.unwrap();
+        let doorward = open(settings, clock).await;
         Self { app: http::service(doorward.clone()), doorward, seconds, folder }
     }
 

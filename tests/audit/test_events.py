@@ -1,5 +1,6 @@
 """Every change leaves one event, what changes nothing leaves none, and a crash loses none."""
 
+import json
 import random
 import threading
 from collections import Counter
@@ -281,6 +282,28 @@ def test_a_refusal_by_a_guard_says_who_was_refused_and_where_from(sqlite):
     assert event["subject"] == event["actor"]["id"] == body["id"] and event["outcome"] == "failure"
     assert event["address"] == "127.0.0.1" and event["requestId"]
     assert event["details"]["guard"] == "staff" and event["details"]["decision"]
+
+
+def test_an_export_is_an_event_which_it_contains(installation):
+    with installation.service() as service, Client(service) as client:
+        _, body = client.register("ada@example.com")
+        for _ in range(3):
+            assert client.call("GET", "/api/me/export", body["token"])[0] == 200
+        exported = [json.loads(line) for line in installation.run("audit", "export").splitlines()]
+        assert exported[-1]["kind"] == "audit_exported" and exported[-1]["actor"]["type"] == "operator"
+        installation.run("audit", "export", "--format", "ocsf", "--kind", "audit_exported")
+        installation.run("export", "--user", "ada@example.com")
+    # Without a server, too.
+    installation.run("export", installation.folder / "users.jsonl")
+    events = installation.events()
+    found = Counter((event["kind"], event["actor"]["type"], event.get("subject")) for event in events)
+    assert found[("audit_exported", "operator", None)] == 2
+    assert found[("account_exported", "user", body["id"])] == 3
+    assert found[("account_exported", "operator", body["id"])] == 1
+    assert found[("users_exported", "operator", None)] == 1
+    formats = [event["details"]["format"] for event in events if event["kind"] == "audit_exported"]
+    assert formats == ["jsonl", "ocsf"]
+    assert installation.verify("--checkpoint", installation.checkpoints)["findings"] == []
 
 
 def test_orders_of_the_operator_name_them_and_their_settings(sqlite):

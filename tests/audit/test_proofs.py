@@ -45,6 +45,7 @@ def test_an_independent_verifier_accepts_proofs_of_every_tree_and_nothing_else(t
         assert trail.run("audit", "verify", "--proof", file, "--key", key, "--json")
         # A proof of something else.
         for old, new in changes(file.read_text()):
+            assert old != new
             changed = tmp_path / "changed"
             changed.write_text(file.read_text().replace(old, new, 1))
             assert sigstore(changed, key)[0] != 0, (old, new)
@@ -55,7 +56,7 @@ def changes(proof):
     """Parts of a proof, each with another text in its place."""
     lines = proof.split("\n")
     entry = base64.b64decode(lines[1].removeprefix("extra "))
-    yield lines[1], "extra " + base64.b64encode(entry.replace(b"127.0.0.1", b"192.0.2.1")).decode()
+    yield lines[1], "extra " + base64.b64encode(entry.replace(b'"at":"2', b'"at":"1')).decode()
     index = int(lines[2].removeprefix("index "))
     yield lines[2], f"index {index ^ 1}"
     yield lines[3], base64.b64encode(bytes(32)).decode()

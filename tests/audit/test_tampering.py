@@ -87,6 +87,11 @@ def hide_from_user(db, number):
     return {"finding": "changed", "number": number}
 
 
+def cut_subject(db, number):
+    db.execute("UPDATE audit_events SET subject_id = x'01' WHERE number = ?", [number])
+    return {"finding": "changed", "number": number}
+
+
 def blame_another(db, number):
     db.execute("UPDATE audit_events SET actor_id = randomblob(16) WHERE number = ?", [number])
     return {"finding": "changed", "number": number}
@@ -187,6 +192,15 @@ def change_size(db, number):
     return {"finding": "treeChanged"}
 
 
+def enlarge(db, number):
+    """Pretends more events than can be read."""
+    size = random.choice([2**62, 2**63 - 1, 2**40])
+    db.execute("UPDATE audit_tree SET size = ? WHERE log = 'own'", [size])
+    if number % 2:
+        db.execute("UPDATE audit_events SET number = ? WHERE number = ?", [size - 1, number])
+    return {"finding": "treeChanged"}
+
+
 def pretend_retention(db, number):
     db.execute("UPDATE audit_tree SET kept_from = ? WHERE log = 'own'", [number + 1])
     db.execute("DELETE FROM audit_events WHERE number <= ?", [number])
@@ -247,6 +261,7 @@ KINDS = [
     change_salt,
     change_kind,
     hide_from_user,
+    cut_subject,
     blame_another,
     change_id,
     delete,
@@ -264,6 +279,7 @@ KINDS = [
     change_upper_tile,
     change_root,
     change_size,
+    enlarge,
     pretend_retention,
     cut_off,
     rewrite,
@@ -328,6 +344,10 @@ def test_tampering_in_postgresql_is_found(server, tmp_path):
             assert client.register(f"member-{number}@example.com")[0] == 201
     assert installation.verify("--checkpoint", installation.checkpoints)["findings"] == []
     size = installation.verify()["size"]
+    server.query("UPDATE audit_tree SET size = 4611686018427387904 WHERE log = 'own'", name)
+    report = installation.verify("--checkpoint", installation.checkpoints)
+    assert report["findings"] == [{"finding": "treeChanged"}], report
+    server.query(f"UPDATE audit_tree SET size = {size} WHERE log = 'own'", name)
     for statement, expected in [
         ("UPDATE audit_events SET record = record || ' ' WHERE number = 3", {"finding": "changed", "number": 3}),
         ("DELETE FROM audit_events WHERE number = 5", {"finding": "removed", "first": 5, "last": 5}),

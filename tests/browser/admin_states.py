@@ -142,6 +142,13 @@ def admin_refusals(tour):
 
 
 @state()
+def admin_refusals_live(tour):
+    administered(tour)
+    refused_user(tour)
+    tour.open("/admin/refusals/live")
+
+
+@state()
 def admin_refusal(tour):
     administered(tour)
     open_user(tour, refused_user(tour))

@@ -514,13 +514,14 @@ def asked(tour, *factors):
     return person
 
 
-def waited(tour):
-    """As if the sign-in were long ago: somebody who has a factor, and a session that has not proved it."""
+def waited(tour, *factors):
+    """As if the sign-in were long ago: somebody who has factors, and a session that has not proved them."""
     person = tour.signed_up()
     other = tour.visitor(CHROME)
     assert other.sign_in(person).status == 303
     tour.held = Held(other)
-    tour.held.add("totp")
+    for factor in factors or ("totp",):
+        tour.held.add(factor)
     return person
 
 
@@ -568,19 +569,60 @@ def recovery_code_used(tour):
 
 
 @state()
+def security_recovered(tour):
+    recovery_code_used(tour)
+    press(tour.page, "main a.button:not(.quiet)")
+
+
+@state()
 def factor_too_late(tour):
     tour.open("/sign-in?done=expired")
 
 
 @state()
 def step_up(tour):
-    waited(tour)
+    person = waited(tour)
     tour.open("/step-up?next=%2Faccount%2Fsecurity")
+    return person
+
+
+def target(tour):
+    """The return target of somebody whom an app sends to sign in."""
+    tour.open_app("reports", "/numbers")
+    return tour.page.url.split("for=")[1].split("&")[0]
+
+
+@state(with_passkeys=True)
+def step_up_for_an_app(tour):
+    app = target(tour)
+    waited(tour, "totp", "key")
+    tour.open(f"/step-up?ask=phr&for={app}")
+
+
+@state()
+def step_up_before_a_change(tour):
+    waited(tour)
+    tour.open("/step-up?next=%2Faccount%3Fopen%3Demail")
+
+
+@state(with_passkeys=True)
+def security_for_a_passkey(tour):
+    app = target(tour)
+    tour.signed_up("totp")
+    tour.open(f"/step-up?ask=phr&for={app}")
+
+
+@state()
+def account_to_confirm(tour):
+    waited(tour)
+    tour.open("/account")
 
 
 @state(status=400)
 def step_up_wrong_code(tour):
-    step_up(tour)
+    person = step_up(tour)
+    fill(tour.page, "/step-up", password=person.password)
+    submit(tour.page, "/step-up")
     tour.page.locator("#code").fill("000000")
     press(tour.page, "form[action$='/step-up'] button:not([type=button]) >> nth=0")
 
@@ -672,9 +714,22 @@ def passkey(tour):
 
 
 @state(with_passkeys=True)
-def passkey_removed(tour):
+def passkey_to_remove(tour):
     passkey(tour)
     submit(tour.page, "/passkeys/remove")
+
+
+@state(with_passkeys=True)
+def passkey_removed(tour):
+    passkey_to_remove(tour)
+    submit(tour.page, "/passkeys/remove")
+
+
+@state()
+def app_to_remove(tour):
+    tour.signed_up("totp")
+    tour.open("/account/security")
+    submit(tour.page, "/security/totp/remove")
 
 
 @state()

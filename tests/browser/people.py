@@ -29,7 +29,7 @@ def press(page, selector):
 
 
 def submit(page, form):
-    press(page, f"form[action$='{form}'] button:not([type=button])")
+    press(page, f"form[action$='{form}'] button:not([type=button], [data-passkey])")
 
 
 def sign_in(page, person, stay=False):

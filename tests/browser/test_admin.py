@@ -86,8 +86,27 @@ def test_an_operator_who_is_not_signed_in_returns_to_the_page(admin, loopback, n
     assert is_sign_in(page)
 
 
-def test_the_list_of_refusals_loads_itself_again(admin, loopback):
+def test_an_operator_downloads_the_trail(admin, loopback):
+    admin.open("/admin/audit?kind=registered")
+    for form, name in (("export", "audit.jsonl"), ("checkpoint", "audit.checkpoint")):
+        with admin.page.expect_download() as download:
+            admin.page.locator(f"form[action$='/admin/audit/{form}'] button").click()
+        assert download.value.suggested_filename == name
+        text = download.value.path().read_text()
+        assert "registered" in text if form == "export" else "\u2014 " in text
+    # The checkpoint has given all events their places.
+    admin.open("/admin/audit?kind=registered")
+    with admin.page.expect_download() as download:
+        admin.page.locator("form[action$='/admin/audit/proof'] button >> nth=0").click()
+    assert "tlog-proof" in download.value.path().read_text()
+
+
+def test_the_list_of_refusals_loads_itself_again_on_a_page_without_a_form(admin, loopback):
     admin.open("/admin/refusals")
+    fill(admin.page, "/admin/refusals", guard="staff")
+    submit(admin.page, "/admin/refusals")
+    press(admin.page, "a[href*='/admin/refusals/live']")
+    assert admin.page.locator("main form").count() == 0
     visitor = admin.visitor(CHROME)
     person = visitor.sign_up(Person(name="Refreshed Person"))
     staff = loopback.app_urls["staff"]

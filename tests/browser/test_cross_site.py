@@ -49,6 +49,7 @@ FORMS = {
     "/account/password": {"current": "x"},
     "/account/delete": {},
     "/account/sessions/end": {"session": "x"},
+    "/account/export": {},
 }
 # These have no field that could be missing.
 COMPLETE = ("/sign-out", "/account/sign-out-everywhere")
@@ -122,6 +123,27 @@ def test_no_other_method_changes_anything(ada, path):
             expected = (200, 303) if pages else (403, 405)
             assert answer.status in expected, (method, both, answer)
     assert ada.is_signed_in()
+
+
+# What a page can load of another origin without opening it.
+LOADS = (("navigate", "iframe"), ("navigate", "object"), ("no-cors", "image"), ("no-cors", "empty"), ("cors", "empty"))
+READ_PATHS = ("/account", "/account/security", "/account/keys", "/account/activity", "/admin", "/sign-in", "/refused/x")
+
+
+@pytest.mark.parametrize("path", READ_PATHS)
+def test_another_origin_learns_nothing_of_who_its_visitor_is(https_service, ada, path):
+    stranger = Visitor(https_service, PUBLIC_URL)
+    for site in ("same-site", "cross-site"):
+        for mode, dest in LOADS:
+            sent = [("Sec-Fetch-Site", site), ("Sec-Fetch-Mode", mode), ("Sec-Fetch-Dest", dest)]
+            answers = [visitor.send(visitor.host, "GET", path, sent) for visitor in (ada, stranger)]
+            assert [answer.status for answer in answers] == [403, 403], (site, mode, dest)
+            assert answers[0].body == answers[1].body
+    # A prefetch gets nothing, whoever has caused it.
+    for site in ("same-origin", "same-site", "none"):
+        sent = [*NAVIGATION, ("Sec-Fetch-Site", site), ("Sec-Purpose", "prefetch")]
+        answer = ada.send(ada.host, "GET", path, sent)
+        assert (answer.status, answer.all("Set-Cookie")) == (403, []), site
 
 
 def test_an_app_counts_unsafe_requests_only_from_its_own_pages(https_service, ada):

@@ -11,7 +11,7 @@ from authenticators import Device
 from factors import App
 from loopback_site import PATIENCE
 from page_states import Tour
-from people import Person, assert_account, is_sign_in, press, sign_in, sign_up, submit
+from people import Person, assert_account, fill, is_sign_in, press, sign_in, sign_up, submit
 from PIL import Image
 from playwright.sync_api import expect
 
@@ -80,6 +80,51 @@ def test_a_passkey_signs_in_by_autofill_and_by_its_button(tour):
     assert person.email in tour.page.content()
 
 
+def test_a_passkey_stands_in_for_the_password_at_sign_up(tour):
+    device = Device(tour.page)
+    person = Person()
+    tour.open("/sign-up")
+    fill(tour.page, "/sign-up", name=person.name, email=person.email)
+    press(tour.page, BUTTON)
+    assert urlsplit(tour.page.url).path == "/sign-up/passkey"
+    assert person.email in tour.page.locator("main").inner_text()
+    press(tour.page, BUTTON)
+    assert len(tour.page.locator("main code").all_inner_texts()) == 8
+    [passkey] = device.credentials()
+    assert passkey["userName"] == person.email
+    press(tour.page, "main a.button:not([download])")
+    assert_account(tour.page)
+
+    # Nothing here needs a password, not even the end of the account.
+    tour.page.locator("details:has(form[action$='/account/delete']) summary").click()
+    assert tour.page.locator("form[action$='/account/delete'] input[type=password]").count() == 0
+    with tour.page.expect_navigation(url=f"{tour.site.url}/account"):
+        submit(tour.page, "/sign-out")
+    assert person.email in tour.page.content(), "autofill has signed in"
+
+
+def test_a_passkey_with_which_nobody_registered_is_forgotten_by_the_device(tour):
+    device = Device(tour.page)
+    person = Person()
+    tour.open("/sign-up")
+    fill(tour.page, "/sign-up", name=person.name, email=person.email)
+    press(tour.page, BUTTON)
+    # Somebody else takes the address meanwhile.
+    tour.visitor("Mozilla/5.0").sign_up(person)
+    press(tour.page, BUTTON)
+    assert urlsplit(tour.page.url).path == "/sign-up/passkey"
+    assert tour.page.locator("#email-fault").count() == 1
+    end = time.monotonic() + PATIENCE
+    while device.credentials() and time.monotonic() < end:
+        time.sleep(0.05)
+    assert device.credentials() == []
+
+
+def test_without_javascript_a_passkey_is_not_offered_at_sign_up(scriptless):
+    scriptless.open("/sign-up")
+    assert scriptless.page.locator(BUTTON).is_hidden()
+
+
 def test_a_passkey_whose_backup_flags_change_still_signs_in(tour):
     device = Device(tour.page)
     person = signed_up(tour)
@@ -129,6 +174,8 @@ def test_a_passkey_that_is_removed_in_the_account_is_forgotten_by_the_device(tou
     tour.open("/account/security")
     press(tour.page, "a[href*='/security/passkeys/']")
     submit(tour.page, "/passkeys/remove")
+    assert len(device.credentials()) == 1, "a page asks first"
+    submit(tour.page, "/passkeys/remove")
     end = time.monotonic() + PATIENCE
     while device.credentials() and time.monotonic() < end:
         time.sleep(0.05)
@@ -150,8 +197,14 @@ def test_a_passkey_that_the_device_lost_leaves_the_page_as_it_is(tour):
     press(tour.page, "details button")
     [new] = tour.page.locator("main code").all_inner_texts()
     assert new not in codes
-    press(tour.page, "main a.button")
-    assert_account(tour.page)
+    press(tour.page, "main a.button:not(.quiet)")
+    # What to do about the passkey that is lost.
+    assert urlsplit(tour.page.url).path == "/account/security"
+    assert "recovery code" in tour.page.locator(".notice").inner_text()
+    press(tour.page, "a[href*='/security/passkeys/']")
+    submit(tour.page, "/passkeys/remove")
+    submit(tour.page, "/passkeys/remove")
+    assert tour.page.locator("a[href*='/security/passkeys/']").count() == 0
 
 
 def test_a_device_makes_one_passkey_for_an_account(tour):
@@ -210,7 +263,7 @@ def test_an_app_reads_the_qr_code_and_its_codes_sign_in_without_javascript(scrip
     page.locator("summary").click()
     page.locator("#recovery").fill(codes[3])
     press(page, "details button")
-    press(page, "main a.button")
+    press(page, "main a.button.quiet")
     assert_account(page)
 
 

@@ -50,7 +50,8 @@ def enrolled(site, page, device):
     ada = signed_up(site, page)
     page.goto(site.app_url + LINK)
     assert page.url.startswith(f"{site.auth_url}/account/security?for="), page.url
-    assert TITLE in page.locator("main").inner_text()
+    assert f"{TITLE} asks for a passkey." in page.locator("main").inner_text()
+    assert page.locator("a[href*='/account/security/totp']").count() == 0, "a code is not enough"
     press(page, "main a[href*='/account/security/passkey']")
     expect(page.locator(BUTTON)).to_be_visible()
     device.confirm(True)
@@ -79,7 +80,7 @@ def test_an_app_asks_for_a_passkey_while_the_other_stays_open(site, page):
     page.locator("details summary").click()
     page.locator("details input[name='code']").fill(codes[0])
     press(page, "details button")
-    press(page, "main a.button:not([download])")
+    press(page, "main a.button.quiet")
     assert page.url == site.wiki_url + LINK
     # A second tab of the open app.
     wiki = page.context.new_page()

@@ -1,10 +1,13 @@
 """Every door, for every kind of second factor: none opens a session without the factor. The table is made from the two lists, and
 the routes of the service say whether a door is missing from it."""
 
+import html
+import json
 import re
 
 import pytest
 
+from harness.authenticator import Authenticator
 from people import ORIGIN, Person
 
 HOLDINGS = {
@@ -58,6 +61,7 @@ DOORS = {
         lambda ada: ada.page("/sign-up", {"name": "Ada", "email": ada.email, "password": ada.password}),
         True,
     ),
+    "POST /sign-up/passkey": (lambda ada: ada.page("/sign-up/passkey", {"name": "Ada", "email": ada.email}), False),
     "POST /api/user": (invited_again, False),
     "POST /api/auth/reset": (
         lambda ada: new_password(ada, mailed(ada, "/api/auth/forgot", {"email": ada.email}, "/reset")),
@@ -116,6 +120,28 @@ def test_the_answer_to_the_challenge_signs_in(ada, holding):
         assert ada.methods(answer.json()["token"]) == ["pwd", kind]
     answer = ada.answer(ada.log_in().json(), code=ada.recovery_codes[0])
     assert ada.methods(answer.json()["token"]) == ["pwd", "recovery"]
+
+
+def test_a_new_person_signs_up_with_a_passkey_and_is_asked_for_nothing_else(service):
+    ada = Person(service)
+    person = {"name": "Ada", "email": ada.email}
+    page = ada.page("/sign-up/passkey", person)
+    assert page.status_code == 200 and not session_of(page), page.text
+    authenticator = Authenticator(ORIGIN, True)
+    options = json.loads(html.unescape(re.search(r'data-passkey="([^"]*)"', page.text)[1]))
+    setup = re.search(r'name="setup" value="([^"]*)"', page.text)[1]
+    made = json.dumps(authenticator.create(options))
+    for name, email in (("Ada", f"other.{ada.email}"), ("Ada", ada.email)):
+        # The setup counts once, for whoever comes first.
+        fields = {"name": name, "email": email, "setup": setup, "credential": made}
+        answer = ada.page("/sign-up/passkey", fields)
+        is_first = email != ada.email
+        assert bool(session_of(answer)) == is_first, (answer.status_code, answer.text)
+        assert len(set(re.findall(r"<code>([0-9A-Z-]{29})</code>", answer.text))) == (8 if is_first else 0)
+    asked = ada.call("POST", "/api/auth/login/passkey").json()
+    answer = ada.answer(asked, credential=authenticator.get(asked["publicKey"]))
+    assert answer.status_code == 200, answer.text
+    assert ada.methods(answer.json()["token"]) == ["passkey"]
 
 
 def test_a_refreshed_token_is_as_strong_as_before(ada):

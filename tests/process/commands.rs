@@ -2,6 +2,7 @@
 
 use std::{
     fs::{self, Permissions},
+    io::{Read, Write},
     os::unix::{fs::PermissionsExt, net::UnixStream},
     path::Path,
     process::Command,
@@ -524,6 +525,46 @@ fn a_client_that_sends_no_command_delays_no_other() {
     }
     assert!(started.elapsed() < Duration::from_secs(15), "{:?}", started.elapsed());
     drop(silent);
+}
+
+/// The answer of the socket to a request of a process that runs as this user.
+fn answer_to_user(socket: &Path, uid: u32) -> String {
+    let socket = socket.to_owned();
+    // The user is that of a thread, which ends here.
+    let asking = std::thread::spawn(move || {
+        rustix::thread::set_thread_uid(rustix::process::Uid::from_raw(uid)).unwrap();
+        let mut connection = UnixStream::connect(socket).unwrap();
+        let request = b"GET /api/admin/users HTTP/1.1\r\nHost: localhost\r\n\r\n";
+        let mut answer = String::new();
+        // The server closes the connection of another user, perhaps before it has read anything.
+        let _ = connection.write_all(request);
+        let _ = connection.read_to_string(&mut answer);
+        answer
+    });
+    asking.join().unwrap()
+}
+
+#[test]
+fn another_user_of_the_machine_gives_no_orders_whatever_the_modes_of_the_socket_are() {
+    const OTHER: u32 = 12_345;
+    if !rustix::process::geteuid().is_root() {
+        skipped("another user of the machine needs root");
+        return;
+    }
+    let home = Home::new();
+    let server = home.start();
+    let ada = server.client.register("ada@example.com");
+    let socket = home.data().join("doorward.sock");
+    for path in home.data().ancestors().take_while(|path| path.starts_with(home.root())) {
+        fs::set_permissions(path, Permissions::from_mode(0o755)).unwrap();
+    }
+    fs::set_permissions(&socket, Permissions::from_mode(0o777)).unwrap();
+    let own = answer_to_user(&socket, 0);
+    assert!(own.starts_with("HTTP/1.1 200") && own.contains(&ada.id), "{own}");
+    assert_eq!(answer_to_user(&socket, OTHER), "");
+    let output = server.stop().stderr;
+    let refused: Vec<_> = output.lines().filter(|line| line.contains("another user")).collect();
+    assert!(refused.len() == 1 && refused[0].contains(&OTHER.to_string()), "{refused:?}");
 }
 
 #[test]

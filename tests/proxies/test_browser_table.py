@@ -75,6 +75,7 @@ REQUESTS = {
     "page": ("GET", [*NAVIGATION, ("Sec-Fetch-Site", "none")], None),
     "page, old browser": ("GET", PAGE, None),
     "`HEAD` of a page": ("HEAD", PAGE, None),
+    "page, prefetched": ("GET", [*NAVIGATION, OWN, ("Sec-Purpose", "prefetch")], None),
     "script": ("GET", [*SCRIPT, OWN], None),
     "script, `OPTIONS`": ("OPTIONS", [*SCRIPT, OTHER, ("Access-Control-Request-Method", "POST")], None),
     "script, `POST`": ("POST", [*SCRIPT, OWN], b"{}"),
@@ -96,6 +97,7 @@ EXPECTED = {
     "page": PAGES,
     "page, old browser": PAGES,
     "`HEAD` of a page": PAGES,
+    "page, prefetched": SCRIPTS,
     "script": SCRIPTS,
     "script, `OPTIONS`": SCRIPTS,
     "script, `POST`": SCRIPTS,
@@ -433,9 +435,9 @@ def test_plain_http_leads_to_https(sites):
         ["{}"],
         ["a=1", "{}"],
         ["{}", "a=1"],
-        ["a=1", "{}", "b=\"x y\"", "doorward=d", "doorward-app=e", "c==", "doorward-try-0123abcd=f"],
+        ["a=1", "{}", "b=\"x y\"", "doorward=d", "doorward-app=e", "c==", "doorward-device=g", "doorward-try-0123abcd=f"],
         ["__Host-doorward=s", "{}", "__Host-doorward-try-a=t", "__Host-doorward-try-b=u", "z=26"],
-        ["Doorward=1", "xdoorward=2", "{}", "doorward-apple=3", "doorward-tr=4", "a__Host-doorward=5"],
+        ["Doorward=1", "xdoorward=2", "{}", "doorward-apple=3", "doorward-devices=6", "doorward-tr=4", "a__Host-doorward=5"],
         [f"{name}{n}={n}" for n in range(7) for name in ("doorward-try-", "own")] + ["{}"],
     ],
     ids=str,
@@ -447,7 +449,7 @@ def test_the_app_gets_its_own_cookies_in_their_order(sites, states, others):
     sent = [("Cookie", "; ".join(others).format(app_cookie))]
     assert sites.send(APP, "GET", mark, sent).status == 200
     [arrival] = [arrival for arrival in sites.app.journal.arrivals() if mark in arrival.target]
-    own = [other for other in others if not re.match(r"\{|__Host-doorward|doorward(-app|-try-\w+)?=", other)]
+    own = [other for other in others if not re.match(r"\{|__Host-doorward|doorward(-app|-device|-try-\w+)?=", other)]
     assert arrival.all("Cookie") == (["; ".join(own)] if own else [])
 
 

@@ -1,5 +1,6 @@
 """API keys through the proxies: a CI job with curl, and git, which knows nothing but HTTP Basic."""
 
+import base64
 import functools
 import json
 import os
@@ -167,6 +168,26 @@ def test_only_programs_are_asked_for_a_password(kind, name, service, start_integ
     assert schemes(("User-Agent", "git/2.47"), ("Accept", "*/*")) == ["Basic", "Bearer"]
     for browser in (("Sec-Fetch-Mode", "cors"), ("Origin", "http://localhost:8000"), ("X-Requested-With", "XMLHttpRequest")):
         assert schemes(browser) == ["Bearer"], browser
+    for old_browser in (("Referer", "http://localhost:8000/"), ("Accept", "image/webp,image/*;q=0.8,*/*;q=0.5")):
+        assert schemes(old_browser) == ["Bearer"], old_browser
+
+
+@pytest.mark.parametrize("name", ["git", "app"])
+def test_a_cached_password_does_not_count_for_another_site(kind, name, service, start_integration, git_server):
+    guard = f"{name}-{KINDS[kind].style}"
+    proxy = start_integration(kind, guard, doorward=service, app_port=git_server.server_address[1])
+    made = service.key("guard:*")
+    password = base64.b64encode(f"ci:{made['key']}".encode()).decode()
+
+    def status(*headers):
+        sent = [("Host", "localhost:8000"), ("Authorization", f"Basic {password}"), *headers]
+        return send(proxy.port, "GET", "/team/app.git/HEAD", sent).status
+
+    own = ("Referer", "http://localhost:8000/team")
+    foreign = ("Referer", "http://evil.example/"), ("Origin", "http://evil.example"), ("Referer", "https://localhost:8000/")
+    assert status() == 200 and status(own) == 200
+    assert [status(header) for header in foreign] == [401] * len(foreign)
+    assert status(("Sec-Fetch-Site", "cross-site"), own) == 401
 
 
 def test_without_keys_a_guard_takes_none(kind, service, start_integration, git_server):

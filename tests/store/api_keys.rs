@@ -6,7 +6,7 @@ use doorward::internals::{
     clock::Timestamp,
     credential::api_key::{KeyDigest, KeyKind, KeyText},
     credential::password::PasswordHash,
-    store::{Effects, PasswordCondition, Store},
+    store::{AddKey, Effects, PasswordCondition, Store},
     user::{ApiKey, ApiKeyId, UserId},
 };
 
@@ -42,8 +42,10 @@ async fn run_all(store: &Store) {
     let personal = ApiKey { created_at: NOW + DAY, ..personal };
     let other = ApiKey { created_at: NOW + 2 * DAY, ..other };
     store.add_machine_key(&machine, &machine_digest, &Effects::NONE).await.unwrap();
-    assert!(store.add_personal_key(&ada, &personal, &digest, &Effects::NONE).await.unwrap());
-    assert!(store.add_personal_key(&bob, &other, &other_digest, &Effects::NONE).await.unwrap());
+    let added = store.add_personal_key(&ada, &personal, &digest, &Effects::NONE).await.unwrap();
+    assert_eq!(added, AddKey::Added);
+    let added = store.add_personal_key(&bob, &other, &other_digest, &Effects::NONE).await.unwrap();
+    assert_eq!(added, AddKey::Added);
     let find = async |digest| store.api_key_by_digest(digest).await.unwrap();
     assert_eq!(find(&machine_digest).await, Some((machine.clone(), None)));
     assert_eq!(find(&digest).await, Some((personal.clone(), Some(ada.clone()))));
@@ -62,9 +64,12 @@ async fn run_all(store: &Store) {
     assert_eq!(find(&digest).await.unwrap().0.last_used_at, Some(used));
 
     let later = NOW + 3 * DAY;
-    assert!(store.revoke_api_key(personal.id, later, &Effects::NONE).await.unwrap());
-    assert!(!store.revoke_api_key(personal.id, later, &Effects::NONE).await.unwrap());
-    assert!(!store.revoke_api_key(ApiKeyId::random(), later, &Effects::NONE).await.unwrap());
+    assert!(store.revoke_api_key(&personal, later, &Effects::NONE).await.unwrap());
+    assert!(!store.revoke_api_key(&personal, later, &Effects::NONE).await.unwrap());
+    for owner in [None, Some(ada.id), Some(UserId::random())] {
+        let (unknown, _) = api_key(owner);
+        assert!(!store.revoke_api_key(&unknown, later, &Effects::NONE).await.unwrap());
+    }
     let (revoked, _) = find(&digest).await.unwrap();
     assert_eq!((revoked.revoked_at, revoked.expires_at), (Some(later), later));
 
@@ -73,7 +78,8 @@ async fn run_all(store: &Store) {
     let condition = PasswordCondition::Unconditional;
     assert!(store.set_password(bob.id, condition, &hash, None, NOW, &Effects::NONE).await.unwrap());
     let (late, late_digest) = api_key(Some(bob.id));
-    assert!(!store.add_personal_key(&bob, &late, &late_digest, &Effects::NONE).await.unwrap());
+    let added = store.add_personal_key(&bob, &late, &late_digest, &Effects::NONE).await.unwrap();
+    assert_eq!(added, AddKey::UserChanged);
     assert_eq!(find(&late_digest).await, None);
 
     // Kept for a month after they have ended.
@@ -83,7 +89,7 @@ async fn run_all(store: &Store) {
     clean(later + 30 * DAY).await;
     assert!(find(&digest).await.is_none());
     assert!(find(&machine_digest).await.is_some());
-    assert!(!store.revoke_api_key(machine.id, NOW + 90 * DAY, &Effects::NONE).await.unwrap());
+    assert!(!store.revoke_api_key(&machine, NOW + 90 * DAY, &Effects::NONE).await.unwrap());
     clean(NOW + 120 * DAY).await;
     assert_eq!(store.api_keys(None, 10).await.unwrap(), []);
 }

@@ -7,7 +7,7 @@ use doorward::internals::{
     mail::Message,
     network::ClientInfo,
     new_user,
-    store::{Effects, SignIn, SignInWritten, Store, archive::Table},
+    store::{AddKey, Effects, SignIn, SignInWritten, Store, archive::Table},
     token::one_time::Purpose,
     user::{FactorId, TrustedDevice},
 };
@@ -42,7 +42,8 @@ async fn nothing_stays(store: &Store) {
         created_at: NOW,
         expires_at: NOW + Duration::from_secs(60),
     };
-    let sign_in = SignIn { trusted_device: Some(device), ..SignIn::new(&ada, session(&ada, 60)) };
+    let sign_in =
+        SignIn { new_trusted_device: Some(device), ..SignIn::new(&ada, session(&ada, 60)) };
     let written = store.sign_in(sign_in, &Effects::NONE).await.unwrap();
     assert_eq!(written, SignInWritten::Begun);
     add_factors(store, &ada).await;
@@ -51,7 +52,8 @@ async fn nothing_stays(store: &Store) {
 
     let ada = store.user_by_id(ada.id).await.unwrap().unwrap();
     let (key, digest) = api_key(Some(ada.id));
-    assert!(store.add_personal_key(&ada, &key, &digest, &Effects::NONE).await.unwrap());
+    let added = store.add_personal_key(&ada, &key, &digest, &Effects::NONE).await.unwrap();
+    assert_eq!(added, AddKey::Added);
 
     let rows_about_ada = async || {
         let mut rows = rows(store).await.unwrap();

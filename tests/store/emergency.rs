@@ -2,7 +2,7 @@
 
 use doorward::internals::{
     mail::{EndedBy, Message},
-    store::{Effects, NewPasswords, Revoked, Store},
+    store::{AddKey, Effects, NewPasswords, Revoked, Store},
     token::one_time::Purpose,
     user::Role,
 };
@@ -37,7 +37,8 @@ async fn everything_is_revoked(store: &Store) {
     let (machine, machine_digest) = api_key(None);
     store.add_machine_key(&machine, &machine_digest, &Effects::NONE).await.unwrap();
     let (key, digest) = api_key(Some(ada.id));
-    assert!(store.add_personal_key(&ada, &key, &digest, &Effects::NONE).await.unwrap());
+    let added = store.add_personal_key(&ada, &key, &digest, &Effects::NONE).await.unwrap();
+    assert_eq!(added, AddKey::Added);
     let stamps = [&ada, &bob].map(|user| store.changes().stamp(user.id));
 
     let admins = NewPasswords::WithRole(role("admin"));

@@ -48,22 +48,29 @@ async fn failed_logins_and_networks(store: &Store) {
     }
 
     // An operator clears all failures, also of an account that has none.
-    save(NOW, &[change(4, false, 3)]).await;
+    let ada = user("Ada", "failing@example.com");
+    let unlock = async |number, codes: &[AccountKey]| {
+        let logins = account(number);
+        store.unlock_account(ada.id, logins, codes, NOW, &Effects::NONE).await.unwrap()
+    };
+    save(NOW, &[change(4, false, 3), change(6, false, 2)]).await;
+    assert!(!unlock(4, &[account(6)]).await, "there is no such user");
+    assert_eq!(days(store, account(4), NOW).await, 3);
+    store.add_user(&ada, Some(&session(&ada, 60)), None, &Effects::NONE).await.unwrap();
     for number in [4, 5] {
-        store.unlock_account(account(number), NOW, &Effects::NONE).await.unwrap();
+        assert!(unlock(number, &[account(6)]).await);
         assert_eq!(days(store, account(number), NOW).await, 0, "{number}");
     }
+    assert_eq!(days(store, account(6), NOW).await, 0);
     save(NOW, &[change(4, false, 1)]).await;
     assert_eq!(days(store, account(4), NOW).await, 1);
-    store.unlock_account(account(4), NOW, &Effects::NONE).await.unwrap();
+    assert!(unlock(4, &[]).await);
 
     // A user's networks are known from the first sign-in. An unknown address has none.
-    let ada = user("Ada", "failing@example.com");
     let known = async |email: &str| {
         let known = store.known_networks(&EmailKey::of(email)).await.unwrap();
         known.iter().map(|(network, at)| (network.to_string(), at)).collect::<Vec<_>>()
     };
-    store.add_user(&ada, Some(&session(&ada, 60)), None, &Effects::NONE).await.unwrap();
     assert_eq!(known("Failing@example.com").await, [("192.0.2.7".to_owned(), NOW)]);
     assert_eq!(known("nobody@example.com").await, []);
     assert_eq!(known("nobody\0@example.com").await, []);
@@ -87,9 +94,9 @@ async fn failed_logins_and_known_networks_on_sqlite() {
     let store = Store::open_sqlite(&folder.path().join("doorward.db"), None).unwrap();
     failed_logins_and_networks(&store).await;
     let five_days = NOW + Duration::from_secs(5 * 24 * 60 * 60);
-    // The accounts 1, 2 and 4, and the marks of 4 and 5.
+    // The accounts 1, 2, 4 and 6, and the marks of 4 and 5.
     assert_eq!(store.delete_failures(NOW - RECENT, 10).await.unwrap(), 0);
-    assert_eq!(store.delete_failures(five_days, 4).await.unwrap(), 4);
+    assert_eq!(store.delete_failures(five_days, 5).await.unwrap(), 5);
     assert_eq!(store.delete_failures(five_days, 4).await.unwrap(), 1);
     assert_eq!(store.all_failures().await.unwrap(), []);
 }
@@ -113,7 +120,9 @@ async fn failed_logins_and_known_networks_on_postgres() {
         assert!(saved.elapsed() > RECENT, "not received: {failures:?}");
     }
     // A failure from before that is saved late does not hide the mark.
-    there.unlock_account(account, NOW, &Effects::NONE).await.unwrap();
+    let bob = user("Bob", "bob@example.com");
+    there.add_user(&bob, None, None, &Effects::NONE).await.unwrap();
+    assert!(there.unlock_account(bob.id, account, &[], NOW, &Effects::NONE).await.unwrap());
     there.save_failures(&[change], Duration::from_secs(60), NOW).await.unwrap();
     let stored = here.all_failures().await.unwrap();
     let marks = stored.iter().filter(|failures| failures.account == account && failures.is_unlock);

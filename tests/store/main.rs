@@ -2,13 +2,16 @@
 //! one to the other.
 
 mod api_keys;
+mod authority;
 mod commit;
 mod concurrency;
 mod deletion;
 mod emergency;
 mod failed_logins;
+mod first_passkey;
 mod imports;
 mod invitations;
+mod limits;
 mod migrate;
 mod model;
 mod one_time_secrets;
@@ -18,9 +21,12 @@ mod outbox;
 mod postgres;
 mod schema;
 mod search;
+#[path = "../seed/mod.rs"]
+mod seed;
 #[path = "../stopwatch/mod.rs"]
 mod stopwatch;
 mod tls;
+mod trusted_devices;
 
 use std::time::Duration;
 

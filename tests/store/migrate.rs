@@ -17,6 +17,7 @@ use doorward::{
         },
         token::{
             Algorithm, SigningKey,
+            cookie::CodeId,
             key_store::{shared_secret, stored_secrets},
             one_time::Purpose,
             shared_secret::SecretName,
@@ -98,13 +99,14 @@ pub async fn add_factors(store: &Store, user: &User) {
         last_used_at: Some(NOW),
     };
     let (codes, none) = ([[4; 32]; 8], &Effects::NONE);
-    let added = store.add_passkey(user, &passkey, &codes, none).await.unwrap();
+    let setup = (CodeId::random(), NOW);
+    let added = store.add_passkey(user, &passkey, setup, &codes, None, none).await.unwrap();
     assert_eq!(added, AddFactor::Added);
     // Whoever knows the user without the passkey has not proved it.
-    let added = store.add_totp(user, &totp, &codes, none).await.unwrap();
+    let added = store.add_totp(user, &totp, &codes, None, none).await.unwrap();
     assert_eq!(added, AddFactor::UserChanged);
     let user = store.user_by_id(user.id).await.unwrap().unwrap();
-    let added = store.add_totp(&user, &totp, &[], none).await.unwrap();
+    let added = store.add_totp(&user, &totp, &[], None, none).await.unwrap();
     assert_eq!(added, AddFactor::Added);
 }
 

@@ -6,7 +6,7 @@ use doorward::internals::{
     clock::Timestamp,
     credential::password::PasswordHash,
     mail::Message,
-    session::{Method, Session},
+    session::{Method, Methods, Session},
     store::{
         AddFactor, Effects, Error, MAX_CODES, MAX_SESSIONS, OneTimeUse, PasswordCondition, Store,
     },
@@ -57,7 +57,7 @@ fn one_time_uses(user: &User) -> [OneTimeUse; 7] {
         OneTimeUse::ResetPassword(hash("reset")),
         OneTimeUse::OperatorReset(hash("reset by the operator")),
         OneTimeUse::ResetFactors,
-        OneTimeUse::SignIn(Some(Box::new(session(user, 60)))),
+        OneTimeUse::SignIn { session: Some(Box::new(session(user, 60))), trusted_device: None },
     ]
 }
 
@@ -330,13 +330,13 @@ async fn reset_factors(store: &Store) {
             created_at: NOW,
             last_used_at: None,
         };
-        let added = store.add_totp(user, &totp, &[[7; 32]; 8], &Effects::NONE).await;
+        let added = store.add_totp(user, &totp, &[[7; 32]; 8], None, &Effects::NONE).await;
         assert_eq!(added.unwrap(), AddFactor::Added);
     }
     let held = stored(store, ada.id).await;
     assert_eq!(held.factors.to_text(), "totp");
     let mut open = session(&ada, 60);
-    open.methods = [Method::Passkey].into_iter().collect();
+    open.methods = Methods::at(NOW, [Method::Passkey]);
     assert!(store.add_session(&held, &open, &Effects::NONE).await.unwrap());
     let secret = one_time(&held, Purpose::FactorReset);
     add(store, &secret).await;
@@ -378,7 +378,8 @@ async fn reset_password(store: &Store) {
     // A way back stays only if it was sent to the same address.
     assert!(exists(store, &way_back).await && !exists(store, &of_another).await);
     // The other secrets stay and are void.
-    let sign_in = OneTimeUse::SignIn(Some(Box::new(session(&ada, 60))));
+    let sign_in =
+        OneTimeUse::SignIn { session: Some(Box::new(session(&ada, 60))), trusted_device: None };
     for (secret, usage) in
         [(&other, sign_in), (&code, OneTimeUse::OperatorReset(hash("by the operator")))]
     {
@@ -425,7 +426,8 @@ async fn sign_in(store: &Store) {
     let sign_in = async |session: &Session| {
         let secret = one_time(&ada, Purpose::SignIn);
         add(store, &secret).await;
-        let usage = OneTimeUse::SignIn(Some(Box::new(session.clone())));
+        let usage =
+            OneTimeUse::SignIn { session: Some(Box::new(session.clone())), trusted_device: None };
         store.use_one_time(&secret, usage, &Effects::NONE, LATER).await.unwrap().unwrap()
     };
     // The first sign-in verifies the address and ends the sessions of whoever has registered it.
@@ -582,7 +584,10 @@ async fn use_at_once(store: Arc<Store>) {
         let racing: Vec<_> = (0..8)
             .map(|_| {
                 let (store, secret) = (Arc::clone(&store), secret.clone());
-                let usage = OneTimeUse::SignIn(Some(Box::new(session(&ada, 60))));
+                let usage = OneTimeUse::SignIn {
+                    session: Some(Box::new(session(&ada, 60))),
+                    trusted_device: None,
+                };
                 tokio::spawn(async move {
                     let used = store.use_one_time(&secret, usage, &Effects::NONE, NOW).await;
                     used.unwrap().is_some()

@@ -53,6 +53,7 @@ async fn only(store: &Store) -> QueuedMail {
 async fn run_all(store: &Store) {
     store_every_message(store).await;
     claim_and_retry(store).await;
+    wait_for_its_time(store).await;
     list_in_pages(store).await;
     give_way_to_others(store).await;
     queue_with_writes(store).await;
@@ -186,6 +187,29 @@ async fn claim_and_retry(store: &Store) {
     store.give_up_mail(mail.id, "late", NOW, &Effects::NONE).await.unwrap();
     assert_eq!(store.retry_mail(NOW).await.unwrap(), 0);
     assert_eq!(store.mail_queue(None, 10).await.unwrap(), []);
+}
+
+async fn wait_for_its_time(store: &Store) {
+    let mail = mail(None, Message::HasPassword);
+    let claimed = [ClaimedMail { mail: mail.clone(), attempts: 0, failure: None }];
+    let waiting = async || store.sizes().await.unwrap().mail_waiting;
+    // It is not due, and nobody waits for it.
+    store.queue_mail_for(mail.clone(), after(600)).await.unwrap();
+    store.queue_mail_for(mail.clone(), after(600)).await.unwrap();
+    assert_eq!(only(store).await.due_at, after(600));
+    assert_eq!(store.retry_mail(NOW).await.unwrap(), 0);
+    assert_eq!((claim(store, after(599)).await, waiting().await), (vec![], 0));
+    assert_eq!((claim(store, after(600)).await, waiting().await), (claimed.to_vec(), 1));
+    // It is due, and cannot be hurried any more.
+    assert!(!store.hurry_mail(mail.id, NOW).await.unwrap());
+    store.delete_mail(mail.id).await.unwrap();
+    assert!(!store.hurry_mail(mail.id, NOW).await.unwrap(), "it is gone");
+
+    store.queue_mail_for(mail.clone(), after(600)).await.unwrap();
+    assert!(store.hurry_mail(mail.id, after(5)).await.unwrap());
+    assert_eq!(claim(store, after(4)).await, []);
+    assert_eq!(claim(store, after(5)).await, claimed);
+    store.delete_mail(mail.id).await.unwrap();
 }
 
 async fn list_in_pages(store: &Store) {

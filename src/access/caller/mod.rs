@@ -216,8 +216,11 @@ impl PresentedBy {
             Self::SessionCookie(Some(time)) if time < session.authenticated_at => {
                 Err(Unauthenticated::Replaced)
             }
-            // Version 0.1.0 knew no second factor.
-            Self::SessionCookie(None) if session.methods.strength() > 1 => {
+            // Version 0.1.0 knew no second factor and no step-up.
+            Self::SessionCookie(None)
+                if session.methods.strength() > 1
+                    || session.authenticated_at > session.created_at =>
+            {
                 Err(Unauthenticated::Replaced)
             }
             Self::Token(_) | Self::SessionCookie(_) => Ok(session),
@@ -354,6 +357,22 @@ impl Callers {
         now: Timestamp,
     ) -> Result<Caller, AuthError> {
         self.by_cookie(cookie, OWN_PAGES, now).await
+    }
+
+    /// The same caller, for a request that is no use of the session: it can idle out meanwhile. Nothing is added to the cache, where
+    /// the next use would be compared with this one.
+    ///
+    /// # Errors
+    /// If the cookie is not valid, or the store cannot be read.
+    pub async fn by_session_cookie_without_use(
+        &self,
+        cookie: &[u8],
+        now: Timestamp,
+    ) -> Result<Caller, AuthError> {
+        let cookie = str::from_utf8(cookie).map_err(|_| Unauthenticated::NotOurs)?;
+        let claims = self.cookies.read_session_cookie(cookie).ok_or(Unauthenticated::NotOurs)?;
+        let (caller, _) = self.find(Presented::by_cookie(claims, OWN_PAGES), now).await?;
+        Ok(caller)
     }
 
     /// The caller whose browser holds this cookie of the app at `origin`.
@@ -568,17 +587,19 @@ mod tests {
         let user = sample::user();
         let session = |methods: &[Method]| Session {
             authenticated_at: AT,
-            methods: methods.iter().copied().collect(),
+            methods: Methods::at(AT, methods.iter().copied()),
             ..sample::session(&user, [192, 0, 2, 7].into())
         };
         let (one, two) = (session(&[Method::Password]), session(&[Method::Password, Method::Totp]));
         let key = session(&[Method::Passkey]);
+        // The password was given before the code.
+        let password = Methods::at(BEFORE, [Method::Password]);
+        let early = Session { methods: password.with(Method::Totp, AT), ..two.clone() };
         let older = |session: &Session, at: Timestamp, methods: Methods| Session {
             authenticated_at: at,
             methods,
             ..session.clone()
         };
-        let password = || Methods::from(Method::Password);
         let unknown = Timestamp::from_seconds(0);
         use PresentedBy::{AppCookie, SessionCookie, Token};
         for (by, session, expected) in [
@@ -590,11 +611,12 @@ mod tests {
             // Cookies of version 0.1.0.
             (SessionCookie(None), &one, Ok(one.clone())),
             (SessionCookie(None), &two, Err(Unauthenticated::Replaced)),
-            (AppCookie(None), &one, Ok(older(&one, unknown, password()))),
-            (AppCookie(None), &two, Ok(older(&two, unknown, password()))),
+            (AppCookie(None), &one, Ok(older(&one, unknown, Methods::default()))),
+            (AppCookie(None), &two, Ok(older(&two, unknown, Methods::default()))),
             (AppCookie(Some(AT)), &two, Ok(two.clone())),
-            (AppCookie(Some(BEFORE)), &one, Ok(older(&one, BEFORE, password()))),
-            (AppCookie(Some(BEFORE)), &two, Ok(older(&two, BEFORE, password()))),
+            (AppCookie(Some(BEFORE)), &one, Ok(older(&one, BEFORE, Methods::default()))),
+            (AppCookie(Some(BEFORE)), &two, Ok(older(&two, BEFORE, Methods::default()))),
+            (AppCookie(Some(BEFORE)), &early, Ok(older(&early, BEFORE, password))),
             (AppCookie(Some(BEFORE)), &key, Ok(older(&key, BEFORE, Methods::default()))),
         ] {
             assert_eq!(by.prove(session.clone()), expected, "{:?}", session.methods);

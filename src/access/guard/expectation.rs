@@ -47,7 +47,7 @@ pub struct ExampleSession {
     /// The address from which the user signed in, by default the loopback address.
     pub address: Option<IpAddr>,
     /// How the user has proved who they are, by default with a password.
-    pub methods: Option<Methods>,
+    pub methods: Option<Vec<Method>>,
     /// How long before the request they did. Zero by default.
     pub verified_ago: Duration,
 }
@@ -56,9 +56,11 @@ impl ExampleSession {
     /// The session of this user at this time.
     pub fn of(&self, user: &User, now: Timestamp) -> Session {
         let address = self.address.unwrap_or([127, 0, 0, 1].into());
+        let (methods, verified_at) =
+            (self.methods.as_deref().unwrap_or(&[Method::Password]), now - self.verified_ago);
         Session {
-            methods: self.methods.clone().unwrap_or(Method::Password.into()),
-            authenticated_at: now - self.verified_ago,
+            methods: Methods::at(verified_at, methods.iter().copied()),
+            authenticated_at: verified_at,
             ..sample::session(user, address)
         }
     }

@@ -56,7 +56,7 @@ impl Reachable {
             return Some(Missing::VerifiedEmail);
         }
         let least = |user: &User| {
-            let mut steps = self.steps(user, session, now).into_iter();
+            let mut steps = self.steps(user, session, now, admits).into_iter();
             steps.find(|step| admits(&step.user, &step.session)).map(|step| step.missing)
         };
         let with_address = || verified.as_ref().and_then(least).map(|_| Missing::VerifiedEmail);
@@ -66,15 +66,21 @@ impl Reachable {
     /// The user and the session with everything that they can prove.
     fn strongest(&self, user: &User, session: &Session, now: Timestamp) -> (User, Session) {
         let factors: Factors = user.factors.iter().chain(self.new_factors.iter()).collect();
-        let first = first_factors(user, session);
-        let methods = factors.iter().fold(first, |methods, kind| methods.with(kind.into()));
+        let second = factors.iter().map(Method::from);
+        let methods = Methods::at(now, first_factors(user, session).into_iter().chain(second));
         (User { factors, ..user.clone() }, proved(session, methods, now))
     }
 
     /// What the person can do about their session, the least first. Each has the least that they have proved after it: they
     /// choose which of their factors they use, and a recovery code is always among them.
-    fn steps(&self, user: &User, session: &Session, now: Timestamp) -> Vec<Step> {
-        let first = first_factors(user, session);
+    fn steps(
+        &self,
+        user: &User,
+        session: &Session,
+        now: Timestamp,
+        admits: impl Fn(&User, &Session) -> bool,
+    ) -> Vec<Step> {
+        let first = Methods::at(now, first_factors(user, session));
         let is_unmet = |ask: Ask| !ask.is_met_by(session, now);
         let step = |missing: Missing, methods: Methods| Step {
             missing,
@@ -82,8 +88,8 @@ impl Reachable {
             session: proved(session, methods, now),
         };
         let two = match user.factors.contains(FactorKind::Totp) {
-            true => first.with(Method::Totp),
-            false => first.with(Method::RecoveryCode),
+            true => first.with(Method::Totp, now),
+            false => first.with(Method::RecoveryCode, now),
         };
         let holds_any = !user.factors.is_empty();
         let again = match holds_any && session.methods.strength() >= 2 {
@@ -99,22 +105,30 @@ impl Reachable {
         }
         if is_unmet(Ask::PhishingResistant) {
             let keys = [
-                (FactorKind::SecurityKey, first.with(Method::SecurityKey)),
-                (FactorKind::Passkey, Method::Passkey.into()),
+                (FactorKind::SecurityKey, first.with(Method::SecurityKey, now)),
+                (FactorKind::Passkey, Methods::at(now, [Method::Passkey])),
             ];
             let held = keys.into_iter().filter(|(kind, _)| user.factors.contains(*kind));
             let ask = Missing::StepUp(Ask::PhishingResistant);
             steps.extend(held.map(|(_, methods)| step(ask, methods)));
         }
-        steps.extend(self.new_factors.iter().map(|kind| Step {
-            missing: Missing::SecondFactor,
+        // Nobody sets up a factor to renew a sign-in that is new.
+        let before = match is_unmet(Ask::Again) {
+            true => first,
+            false => first.at_the_latest(session.verified_at()),
+        };
+        let with_new = |missing: Missing, kind: FactorKind| Step {
+            missing,
             user: User { factors: user.factors.iter().chain([kind]).collect(), ..user.clone() },
-            session: Session {
-                // Nobody sets up a factor to renew a sign-in that is new.
-                authenticated_at: if is_unmet(Ask::Again) { now } else { session.authenticated_at },
-                ..proved(session, first.with(kind.into()), now)
-            },
-        }));
+            session: proved(session, before.with(kind.into(), now), now),
+        };
+        // Where a code would be enough, any factor is asked for, also if the service offers no codes.
+        let code = with_new(Missing::SecondFactor, FactorKind::Totp);
+        let missing = match admits(&code.user, &code.session) {
+            true => Missing::SecondFactor,
+            false => Missing::Passkey,
+        };
+        steps.extend(self.new_factors.iter().map(|kind| with_new(missing, kind)));
         steps
     }
 }
@@ -127,14 +141,14 @@ struct Step {
 }
 
 /// What the person proves before a second factor.
-fn first_factors(user: &User, session: &Session) -> Methods {
+fn first_factors(user: &User, session: &Session) -> Vec<Method> {
     let proved = session.methods.first_factors();
-    if proved != Methods::default() {
-        proved
+    if !proved.is_empty() {
+        proved.iter().collect()
     } else if user.has_password() {
-        Method::Password.into()
+        vec![Method::Password]
     } else {
-        Method::MailedCode.into()
+        vec![Method::MailedCode]
     }
 }
 
@@ -149,6 +163,8 @@ pub enum Missing {
     VerifiedEmail,
     /// They hold no second factor that suffices, and can set one up.
     SecondFactor,
+    /// They hold no passkey and no security key, and can add one. A code is not enough.
+    Passkey,
     /// Their session has to prove more.
     StepUp(Ask),
 }
@@ -180,7 +196,7 @@ impl Ask {
 
     /// Whether a session has just proved it. The page of the step-up goes by the same rule.
     pub fn is_met_by(self, session: &Session, now: Timestamp) -> bool {
-        let is_new = session.authenticated_at + Self::MIN_AGE > now;
+        let is_new = session.verified_at() + Self::MIN_AGE > now;
         is_new
             && match self {
                 Self::Again => true,
@@ -202,6 +218,7 @@ impl fmt::Display for Missing {
         f.write_str(match self {
             Self::VerifiedEmail => "with a verified address",
             Self::SecondFactor => "with a second factor (none that suffices is set up)",
+            Self::Passkey => "with a passkey (none is set up)",
             Self::StepUp(Ask::Again) => "after signing in again",
             Self::StepUp(Ask::TwoFactors) => "with two factors",
             Self::StepUp(Ask::PhishingResistant) => "with a passkey",
@@ -272,9 +289,10 @@ mod tests {
             ..sample::user()
         };
         let (memo, request) = (Memo::default(), sample::request());
+        let verified_at = request.time - Duration::from_secs(refused.age);
         let session = Session {
-            methods: refused.proved.iter().copied().collect(),
-            authenticated_at: request.time - Duration::from_secs(refused.age),
+            methods: Methods::at(verified_at, refused.proved.iter().copied()),
+            authenticated_at: verified_at,
             ..sample::session(&user, [192, 0, 2, 7].into())
         };
         let decision = guard.decide(&user, &session, &memo, &request);
@@ -314,6 +332,7 @@ mod tests {
         const TWO_FACTORS: Option<Missing> = Some(Missing::StepUp(Ask::TwoFactors));
         const PHR: Option<Missing> = Some(Missing::StepUp(Ask::PhishingResistant));
         const ENROL: Option<Missing> = Some(Missing::SecondFactor);
+        const ADD_PASSKEY: Option<Missing> = Some(Missing::Passkey);
         const STRONG: &str = "session.strength >= 2";
         const RESISTS: &str = "session.phishingResistant";
         const FRESH: &str = r#"request.time - session.verifiedAt < duration("10m")"#;
@@ -340,8 +359,8 @@ mod tests {
             (RESISTS, &[Totp, SecurityKey], TWO, 0, PHR),
             // Two factors could be a password and a recovery code.
             (RESISTS, &[Passkey], PASSWORD, 0, PHR),
-            (RESISTS, &[Totp], TWO, 0, ENROL),
-            (RESISTS, &[], PASSWORD, 0, ENROL),
+            (RESISTS, &[Totp], TWO, 0, ADD_PASSKEY),
+            (RESISTS, &[], PASSWORD, 0, ADD_PASSKEY),
             // Both.
             (BOTH, &[], PASSWORD, AN_HOUR, ENROL),
             (BOTH, &[Totp], PASSWORD, AN_HOUR, TWO_FACTORS),
@@ -357,7 +376,7 @@ mod tests {
             (r#""passkey" in session.factors"#, &[SecurityKey, Passkey, Totp], TWO, 0, PHR),
             (r#""totp" in session.factors"#, &[Totp], PASSWORD, AN_HOUR, TWO_FACTORS),
             (r#""totp" in session.factors"#, &[], PASSWORD, 0, ENROL),
-            (r#""passkey" in user.factors"#, &[Totp], TWO, 0, ENROL),
+            (r#""passkey" in user.factors"#, &[Totp], TWO, 0, ADD_PASSKEY),
             (r#""key" in user.factors"#, &[Totp], TWO, 0, None),
             // A trusted browser is no factor that one has at hand.
             (
@@ -422,6 +441,9 @@ mod tests {
         let enrol = Some(Missing::SecondFactor);
         assert_eq!(missing("session.strength >= 2", &SOMEBODY, &codes), enrol);
         assert_eq!(missing("session.phishingResistant", &SOMEBODY, &codes), None);
+        // Any second factor is enough, and only passkeys are offered.
+        let passkeys = Service { offers: &[FactorKind::Passkey], ..SERVICE };
+        assert_eq!(missing("session.strength >= 2", &SOMEBODY, &passkeys), enrol);
     }
 
     #[test]
@@ -454,6 +476,7 @@ mod tests {
                 Missing::SecondFactor,
                 "would be admitted with a second factor (none that suffices is set up)",
             ),
+            (Missing::Passkey, "would be admitted with a passkey (none is set up)"),
             (Missing::StepUp(Ask::Again), "would be admitted after signing in again"),
             (Missing::StepUp(Ask::TwoFactors), "would be admitted with two factors"),
             (Missing::StepUp(Ask::PhishingResistant), "would be admitted with a passkey"),

@@ -11,11 +11,11 @@ use crate::{
     Doorward,
     account::{
         Failure, NewSession, OpenedSession, SignInError,
-        effects::{factor_refused, new_sign_in, recovery_code_used},
+        effects::{new_sign_in, recovery_code_used},
         has_failure,
         session_start::new_session,
         sign_in::publish_failed,
-        trusted_devices,
+        trusted_devices, unanswered,
     },
     credential::{
         passkey::{Assertion, AssertionResponse, CredentialId, PublicKey, verify},
@@ -127,7 +127,7 @@ pub(crate) async fn answer(
     }
     let written = match prove(doorward, sealed, &answering, &answer).await {
         Ok(proved) => {
-            write(doorward, &challenge, &answering, proved, terms.trusts_device, requester).await
+            accept(doorward, &challenge, &answering, proved, terms.trusts_device, requester).await
         }
         Err(refused) => Err(refused),
     };
@@ -138,10 +138,11 @@ pub(crate) async fn answer(
                 budget.forget(doorward, &answered.opened.user).await?;
             }
             // All factors are in, so the password was not guessed.
+            unanswered::answered(doorward, &answered.opened.user);
             let email = answered.opened.user.email.key();
             doorward.throttle().clear_account(&email, doorward.instant());
         }
-        Err(refused) => refuse(doorward, &answering, refused, requester).await?,
+        Err(refused) => refuse(doorward, &challenge, &answering, refused, requester).await?,
     }
     written
 }
@@ -201,7 +202,11 @@ async fn prove(
                 None => held_passkey(doorward, user, response).await?,
             };
             let asserted = assert(doorward, sealed, &passkey, response)?;
-            let method = if asserted.user_verified { Method::Passkey } else { Method::SecurityKey };
+            // A key that was added for after a password does not replace it, whatever it has verified.
+            let method = match passkey.verifies_user && asserted.user_verified {
+                true => Method::Passkey,
+                false => Method::SecurityKey,
+            };
             let usage = FactorUse::Passkey {
                 id: passkey.id,
                 sign_count: asserted.sign_count.into(),
@@ -274,6 +279,24 @@ fn damaged_secret() -> Failure {
     Failure::Store(crate::store::Error::Failed(message.into()))
 }
 
+/// Begins the session, or makes it stronger, unless its user does so too often.
+async fn accept(
+    doorward: &Doorward,
+    challenge: &Challenge,
+    answering: &Answering,
+    proved: Proved,
+    trusts_device: bool,
+    requester: &Requester,
+) -> Result<Answered, AnswerError> {
+    let right = doorward.throttle().begin_answer(answering.user.id, doorward.instant())?;
+    let written = write(doorward, challenge, answering, proved, trusts_device, requester).await;
+    match &written {
+        Ok(_) => drop(right),
+        Err(_) => right.refused(),
+    }
+    written
+}
+
 async fn write(
     doorward: &Doorward,
     challenge: &Challenge,
@@ -284,7 +307,18 @@ async fn write(
 ) -> Result<Answered, AnswerError> {
     let Answering { user, session, .. } = answering;
     let method = proved.method;
-    let methods = answering.methods.with(method);
+    // Nobody knows when an authenticator has signed: whoever holds an answer back must not make it newer.
+    let given_at = match method {
+        Method::Passkey | Method::SecurityKey => challenge.made_at().min(doorward.now()),
+        _ => doorward.now(),
+    };
+    let methods = match (session, method) {
+        // It is enough. The mailed code of an earlier sign-in would only make the session older.
+        (Some(_), Method::Passkey) => {
+            answering.methods.without(Method::MailedCode).with(method, given_at)
+        }
+        _ => answering.methods.with(method, given_at),
+    };
     let old = match session {
         Some((id, token)) => {
             let found = doorward.store().session_with_user(*id).await?;
@@ -332,7 +366,8 @@ async fn write(
         start,
         factor: Some(proved.usage),
         challenge: Some((challenge.id, challenge.expires_at)),
-        trusted_device: device,
+        trusted_device: None,
+        new_trusted_device: device,
     };
     match doorward.store().sign_in(sign_in, &effects).await? {
         SignInWritten::Begun => Ok(Answered {
@@ -359,6 +394,7 @@ fn with_notice(mut effects: Effects, notice: Effects) -> Effects {
 /// Records a refused answer, and tells the user: somebody knows their password.
 async fn refuse(
     doorward: &Doorward,
+    challenge: &Challenge,
     answering: &Answering,
     refused: &AnswerError,
     requester: &Requester,
@@ -371,10 +407,7 @@ async fn refuse(
     let user = &answering.user;
     publish_failed(doorward, reason, Some(user.id), &user.email.key(), requester);
     if answering.methods != Methods::default() {
-        let notice = factor_refused(doorward, user, requester);
-        if !notice.mails.is_empty() {
-            doorward.store().queue_mail(&notice).await?;
-        }
+        unanswered::refused(doorward, user, challenge, requester).await?;
     }
     Ok(())
 }

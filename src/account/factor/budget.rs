@@ -6,8 +6,8 @@ use crate::{
     account::{Failure, sign_in::publish_failed},
     network::Requester,
     store,
-    throttle::{AccountChange, AccountKey},
-    user::{EmailKey, User},
+    throttle::{AccountChange, AccountKey, Counted},
+    user::User,
 };
 
 /// The budget of one kind of factor of a user. A new password does not refill it: else whoever reads the mail could guess on.
@@ -24,13 +24,11 @@ impl Budget {
     const ALL: [Self; 2] = [Self::Totp, Self::RecoveryCode];
 
     async fn account(self, doorward: &Doorward, user: &User) -> Result<AccountKey, store::Error> {
-        let kind = match self {
-            Self::Totp => "totp",
-            Self::RecoveryCode => "recovery code",
+        let counted = match self {
+            Self::Totp => Counted::TotpCodes(user.id),
+            Self::RecoveryCode => Counted::RecoveryCodes(user.id),
         };
-        // No address contains a space.
-        let name = EmailKey::of(&format!("{kind} of {}", user.id));
-        Ok(doorward.store().account_secret().await?.account(&name))
+        Ok(doorward.store().account_secret().await?.key_of(counted))
     }
 
     /// Counts an answer as wrong.
@@ -64,13 +62,14 @@ impl Budget {
     }
 }
 
-/// Forgets all wrong factors of a user, for the operator.
-pub(in crate::account) async fn forget_all(
+/// What the wrong factors of a user are counted under.
+pub(in crate::account) async fn code_accounts(
     doorward: &Doorward,
     user: &User,
-) -> Result<(), store::Error> {
+) -> Result<Vec<AccountKey>, store::Error> {
+    let mut accounts = Vec::new();
     for budget in Budget::ALL {
-        budget.forget(doorward, user).await?;
+        accounts.push(budget.account(doorward, user).await?);
     }
-    Ok(())
+    Ok(accounts)
 }

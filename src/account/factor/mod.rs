@@ -10,10 +10,13 @@ pub(crate) mod totp;
 use super::{Failure, OpenedSession, has_failure, proof::is_fresh};
 use crate::{
     Caller, Doorward,
+    clock::Timestamp,
     credential::{
         factor::FactorKind,
         recovery_code::{COUNT, RecoveryCode},
     },
+    session::{Session, TokenId},
+    store::{AddFactor, Holder, RemoveFactor},
     user::User,
 };
 
@@ -69,21 +72,43 @@ fn first_recovery_codes(user: &User) -> Option<Vec<RecoveryCode>> {
     user.factors.is_empty().then(new_recovery_codes)
 }
 
-fn new_recovery_codes() -> Vec<RecoveryCode> {
+pub(super) fn new_recovery_codes() -> Vec<RecoveryCode> {
     (0..COUNT).map(|_| RecoveryCode::random()).collect()
 }
 
-/// The session of a person who has just added a factor, and proved it. A failure to write that does not take the factor back.
-async fn enrolled(
-    doorward: &Doorward,
+/// What a person gets who has added a factor. Their session has proved it, and has this token.
+fn enrolled(
     caller: &Caller,
-    kind: FactorKind,
+    added: AddFactor,
+    (kind, at): (FactorKind, Timestamp),
+    token_id: TokenId,
     recovery_codes: Option<Vec<RecoveryCode>>,
 ) -> Result<Enrolled, EnrolError> {
-    let methods = caller.session.methods.with(kind.into());
-    let opened = match step_up::write(doorward, caller, methods, None).await? {
-        Some(opened) => opened,
-        None => OpenedSession { user: (*caller.user).clone(), session: (*caller.session).clone() },
-    };
-    Ok(Enrolled { recovery_codes, opened })
+    match added {
+        AddFactor::Added => {
+            let methods = caller.session.methods.with(kind.into(), at);
+            let before = (*caller.session).clone();
+            let session = Session { token_id, authenticated_at: at, methods, ..before };
+            let user = (*caller.user).clone();
+            Ok(Enrolled { recovery_codes, opened: OpenedSession { user, session } })
+        }
+        AddFactor::Taken => Err(EnrolError::Taken),
+        AddFactor::TooMany => Err(EnrolError::TooMany),
+        AddFactor::SetupUsed => Err(EnrolError::Expired),
+        AddFactor::UserChanged => Err(EnrolError::SignInAgain),
+    }
+}
+
+/// The session of a person who has removed a factor.
+fn removed(removed: RemoveFactor, otherwise: EnrolError) -> Result<Session, EnrolError> {
+    match removed {
+        RemoveFactor::Removed(session) => Ok(*session),
+        RemoveFactor::Kept => Err(otherwise),
+        RemoveFactor::Changed => Err(EnrolError::SignInAgain),
+    }
+}
+
+/// Who changes what they hold.
+fn holder(caller: &Caller) -> Holder<'_> {
+    Holder { user: &caller.user, session: &caller.session }
 }

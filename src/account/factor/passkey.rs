@@ -1,17 +1,19 @@
 //! Passkeys and security keys: making, renaming and removing them.
 
-use super::{EnrolError, Enrolled, enrolled, first_recovery_codes, require_fresh};
+use super::{EnrolError, Enrolled, enrolled, first_recovery_codes, holder, removed, require_fresh};
 use crate::{
     Caller, Doorward,
     account::effects::{factor_added, factor_removed},
+    clock::Timestamp,
     credential::{
         factor::FactorKind,
         passkey::{RegistrationResponse, RelyingParty, authenticator_name, register},
     },
     event::EventKind,
     network::Requester,
-    session::device::Device,
-    store::{AddFactor, MAX_PASSKEYS},
+    session::{Session, TokenId, device::Device},
+    store::{AddedIn, MAX_PASSKEYS},
+    throttle::OwnChange,
     token::challenge::{PasskeySetup, signed_challenge},
     user::{FactorId, Name, Passkey},
 };
@@ -60,7 +62,7 @@ pub(crate) async fn begin(
 }
 
 /// 32 random bytes: an authenticator shows and stores them, so they say nothing about the user.
-fn random_handle() -> Vec<u8> {
+pub(in crate::account) fn random_handle() -> Vec<u8> {
     let mut bytes = vec![0; 32];
     aws_lc_rs::rand::fill(&mut bytes).expect("the system provides random bytes");
     bytes
@@ -80,22 +82,47 @@ pub(crate) async fn enrol(
     let opened = doorward.cookies().open_passkey_setup(setup, now);
     let opened = opened.filter(|opened| opened.user == user.id).ok_or(EnrolError::Expired)?;
     let challenge = signed_challenge(setup);
+    let setup = (opened.id, opened.expires_at);
+    let passkey = new_record(relying_party, &challenge, opened, made, requester, now)?;
+    doorward.charge_change(user.id, OwnChange::Account)?;
+    let codes = first_recovery_codes(user);
+    let digests: Vec<_> = codes.iter().flatten().map(|code| code.digest()).collect();
+    let kind = passkey.kind();
+    let event = EventKind::FactorAdded { kind };
+    let effects = factor_added(doorward, user, kind, requester.language)
+        .with(doorward.event_by_user(user.id, requester, event));
+    let token = TokenId::random();
+    let added_in = Some(AddedIn { session: &caller.session, token });
+    let store = doorward.store();
+    let added = store.add_passkey(user, &passkey, setup, &digests, added_in, &effects).await?;
+    enrolled(caller, added, (kind, now), token, codes)
+}
+
+/// The record of a passkey that an authenticator has made for the user of the setup, who has answered this challenge.
+pub(in crate::account) fn new_record(
+    relying_party: RelyingParty,
+    challenge: &[u8],
+    setup: PasskeySetup,
+    made: MadePasskey,
+    requester: &Requester,
+    now: Timestamp,
+) -> Result<Passkey, EnrolError> {
     let registered =
-        register(&relying_party, &challenge, &made.response).map_err(EnrolError::Invalid)?;
+        register(&relying_party, challenge, &made.response).map_err(EnrolError::Invalid)?;
     let device = Device::of(&requester.client.user_agent);
     let name = match made.name {
         Some(name) => name.as_str().to_owned(),
         None => authenticator_name(registered.aaguid)
             .map_or_else(|| device.in_words(requester.language), str::to_owned),
     };
-    let passkey = Passkey {
+    Ok(Passkey {
         id: FactorId::random(),
-        user_id: user.id,
+        user_id: setup.user,
         credential_id: registered.credential_id.as_bytes().to_vec(),
         rp_id: relying_party.id,
-        user_handle: opened.user_handle,
+        user_handle: setup.user_handle,
         public_key: registered.public_key.to_bytes(),
-        verifies_user: opened.verifies_user && registered.user_verified,
+        verifies_user: setup.verifies_user && registered.user_verified,
         aaguid: registered.aaguid,
         name,
         transports: made.transports.join(" "),
@@ -104,18 +131,7 @@ pub(crate) async fn enrol(
         backed_up: registered.backed_up,
         created_at: now,
         last_used_at: None,
-    };
-    let codes = first_recovery_codes(user);
-    let digests: Vec<_> = codes.iter().flatten().map(|code| code.digest()).collect();
-    let kind = passkey.kind();
-    let event = EventKind::FactorAdded { kind };
-    let effects = factor_added(doorward, user, kind, requester.language)
-        .with(doorward.event_by_user(user.id, requester, event));
-    match doorward.store().add_passkey(user, &passkey, &digests, &effects).await? {
-        AddFactor::Added => enrolled(doorward, caller, kind, codes).await,
-        AddFactor::Taken => Err(EnrolError::Taken),
-        AddFactor::UserChanged => Err(EnrolError::SignInAgain),
-    }
+    })
 }
 
 /// Gives a passkey of the caller another name.
@@ -127,20 +143,22 @@ pub(crate) async fn rename(
     requester: &Requester,
 ) -> Result<(), EnrolError> {
     let user = caller.user.id;
-    let effects = doorward.event_by_user(user, requester, EventKind::PasskeyRenamed).into();
+    doorward.charge_change(user, OwnChange::Account)?;
+    let effects = doorward.event_by_caller(caller, requester, EventKind::PasskeyRenamed).into();
     match doorward.store().rename_passkey(user, id, name.as_str(), &effects).await? {
         true => Ok(()),
         false => Err(EnrolError::NoSuchFactor),
     }
 }
 
-/// Removes a passkey of the caller, unless they could not sign in without it.
+/// Removes a passkey of the caller, unless they could not sign in without it. Returns their session, which has not proved one any
+/// more.
 pub(crate) async fn remove(
     doorward: &Doorward,
     caller: &Caller,
     id: FactorId,
     requester: &Requester,
-) -> Result<(), EnrolError> {
+) -> Result<Session, EnrolError> {
     require_fresh(doorward, caller)?;
     let (user, now, store) = (&*caller.user, doorward.now(), doorward.store());
     let held = store.factors_of(user, now).await?.passkeys;
@@ -151,8 +169,7 @@ pub(crate) async fn remove(
     let effects = factor_removed(doorward, user, kind, requester.language)
         .with(doorward.event_by_user(user.id, requester, event));
     let signs_in_by_mail = doorward.signs_in_by_mail();
-    match store.remove_passkey(user.id, id, signs_in_by_mail, now, &effects).await? {
-        true => Ok(()),
-        false => Err(EnrolError::LastWayIn),
-    }
+    let who = holder(caller);
+    let outcome = store.remove_passkey(who, id, signs_in_by_mail, now, &effects).await?;
+    removed(outcome, EnrolError::LastWayIn)
 }

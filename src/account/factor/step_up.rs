@@ -1,10 +1,10 @@
 //! Making a session stronger: its user proves once more who they are.
 
+use std::time::Duration;
+
 use crate::{
     Caller, Doorward,
-    account::{
-        MissingFactor, OpenedSession, SignInError, proof::proved_lately, sign_in::user_by_password,
-    },
+    account::{MissingFactor, OpenedSession, SignInError, sign_in::user_by_password},
     credential::password::Password,
     event::EventKind,
     network::Requester,
@@ -13,12 +13,17 @@ use crate::{
     user::User,
 };
 
-/// The challenge to a second factor or a passkey of the caller.
+/// The challenge to a second factor or a passkey of the caller. Everything is proved anew, but for the mailed code of a user who
+/// has no password, if it is not older than this: nobody can give that here.
 pub(crate) async fn begin(
     doorward: &Doorward,
     caller: &Caller,
+    most_age: Duration,
 ) -> Result<MissingFactor, store::Error> {
-    let methods = proved_lately(doorward, &caller.session);
+    let methods = match caller.user.has_password() {
+        true => Methods::default(),
+        false => caller.session.methods.first_factors().given_after(doorward.now() - most_age),
+    };
     challenge(doorward, caller, &caller.user, methods).await
 }
 
@@ -46,37 +51,24 @@ pub(crate) async fn with_password(
     let user = user_by_password(doorward, &email, password, requester).await?;
     let user = user.filter(|user| user.id == caller.user.id);
     let user = user.ok_or(SignInError::WrongCredentials)?;
-    let methods = proved_lately(doorward, &caller.session).with(Method::Password);
-    if !user.factors.is_empty() && methods.strength() < 2 {
+    let methods = Methods::at(doorward.now(), [Method::Password]);
+    if !user.factors.is_empty() {
         let missing = challenge(doorward, caller, &user, methods).await?;
         return Err(SignInError::FactorMissing(Box::new(missing)));
     }
-    let opened = write(doorward, caller, methods, Some(requester)).await?;
-    opened.ok_or(SignInError::WrongCredentials)
-}
-
-/// Gives the caller's session these methods, the current time and a new token. Returns `None` if it has ended or was refreshed in the meantime.
-pub(super) async fn write(
-    doorward: &Doorward,
-    caller: &Caller,
-    methods: Methods,
-    requester: Option<&Requester>,
-) -> Result<Option<OpenedSession>, store::Error> {
-    let Caller { user, session: old, .. } = caller;
-    let session = stepped_up(doorward, old, methods);
-    let effects = match requester {
-        Some(requester) => stepped_up_event(doorward, &session, requester),
-        None => Effects::NONE,
-    };
-    let replaces = old.token_id;
+    let session = stepped_up(doorward, &caller.session, methods);
+    let effects = stepped_up_event(doorward, &session, requester);
+    let replaces = caller.session.token_id;
     let start = SessionStart::StepUp { session: session.clone(), replaces };
-    let sign_in = SignIn { start, ..SignIn::new(user, session.clone()) };
-    let written = doorward.store().sign_in(sign_in, &effects).await?;
-    let user = User::clone(user);
-    Ok((written == SignInWritten::Begun).then_some(OpenedSession { user, session }))
+    let sign_in = SignIn { start, ..SignIn::new(&user, session.clone()) };
+    match doorward.store().sign_in(sign_in, &effects).await? {
+        SignInWritten::Begun => Ok(OpenedSession { user, session }),
+        // The session has ended or was refreshed in the meantime.
+        _ => Err(SignInError::WrongCredentials),
+    }
 }
 
-/// The session after it has proved more.
+/// The session after a step-up: it has proved what was given in it, and nothing else.
 pub(super) fn stepped_up(doorward: &Doorward, session: &Session, methods: Methods) -> Session {
     Session {
         token_id: TokenId::random(),
@@ -91,6 +83,8 @@ pub(super) fn stepped_up_event(
     session: &Session,
     requester: &Requester,
 ) -> Effects {
-    let kind = EventKind::SteppedUp { session: session.id, methods: session.methods.clone() };
+    // Nobody gives a mailed code in a step-up.
+    let methods = session.methods.without(Method::MailedCode);
+    let kind = EventKind::SteppedUp { session: session.id, methods };
     doorward.event_by_user(session.user_id, requester, kind).into()
 }

@@ -2,14 +2,16 @@
 
 use zeroize::Zeroizing;
 
-use super::{EnrolError, Enrolled, enrolled, first_recovery_codes, require_fresh};
+use super::{EnrolError, Enrolled, enrolled, first_recovery_codes, holder, removed, require_fresh};
 use crate::{
     Caller, Doorward,
     account::effects::{factor_added, factor_removed},
     credential::{factor::FactorKind, totp::TotpSecret},
     event::EventKind,
     network::Requester,
-    store::AddFactor,
+    session::{Session, TokenId},
+    store::AddedIn,
+    throttle::OwnChange,
     token::challenge::{SETUP_LIFETIME, TotpSetup},
     user::StoredTotp,
 };
@@ -77,32 +79,31 @@ pub(crate) async fn confirm(
         created_at: now,
         last_used_at: None,
     };
+    doorward.charge_change(user.id, OwnChange::Account)?;
     let codes = first_recovery_codes(user);
     let digests: Vec<_> = codes.iter().flatten().map(|code| code.digest()).collect();
     let kind = FactorKind::Totp;
     let event = EventKind::FactorAdded { kind };
     let effects = factor_added(doorward, user, kind, requester.language)
         .with(doorward.event_by_user(user.id, requester, event));
-    match doorward.store().add_totp(user, &stored, &digests, &effects).await? {
-        AddFactor::Added => enrolled(doorward, caller, kind, codes).await,
-        AddFactor::Taken => Err(EnrolError::Taken),
-        AddFactor::UserChanged => Err(EnrolError::SignInAgain),
-    }
+    let token = TokenId::random();
+    let added_in = Some(AddedIn { session: &caller.session, token });
+    let added = doorward.store().add_totp(user, &stored, &digests, added_in, &effects).await?;
+    enrolled(caller, added, (kind, now), token, codes)
 }
 
-/// Removes the caller's authenticator app.
+/// Removes the caller's authenticator app. Returns their session, which has not proved it any more.
 pub(crate) async fn remove(
     doorward: &Doorward,
     caller: &Caller,
     requester: &Requester,
-) -> Result<(), EnrolError> {
+) -> Result<Session, EnrolError> {
     require_fresh(doorward, caller)?;
     let (user, kind) = (&*caller.user, FactorKind::Totp);
     let event = EventKind::FactorRemoved { kind };
     let effects = factor_removed(doorward, user, kind, requester.language)
         .with(doorward.event_by_user(user.id, requester, event));
-    match doorward.store().remove_totp(user.id, doorward.now(), &effects).await? {
-        true => Ok(()),
-        false => Err(EnrolError::NoSuchFactor),
-    }
+    let now = doorward.now();
+    let outcome = doorward.store().remove_totp(holder(caller), now, &effects).await?;
+    removed(outcome, EnrolError::NoSuchFactor)
 }

@@ -9,13 +9,12 @@ use zeroize::Zeroizing;
 
 use super::time;
 use crate::{
-    access::guard::MAX_ROLES,
     credential::{
         password::{FirebaseKeys, HashFault, HashOptions, PasswordHash},
         totp::TotpSecret,
     },
     http::api::admin::import::UserRecord,
-    user::{Email, Name, Role, UserId},
+    user::{Email, MAX_ROLES, Name, Role, UserId},
 };
 
 /// The namespace of derived ids, which are UUIDs of version 5 of `source:id`.

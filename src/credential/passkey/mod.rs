@@ -120,6 +120,8 @@ pub enum Invalid {
     RelyingParty,
     #[error("the authenticator did not see a person")]
     UserPresence,
+    #[error("the authenticator did not verify its user")]
+    UserVerification,
     #[error("the passkey is backed up, but not eligible for it")]
     BackupFlags,
     #[error("the authenticator data have no new credential")]

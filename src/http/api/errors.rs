@@ -13,6 +13,7 @@ use crate::{
         proof::ConfirmError,
         refresh::RefreshError,
         reset::ResetError,
+        unlock::UnlockError,
     },
     fault::Fault,
     http::{Challenge, Error, factor_challenge::FactorChallenge},
@@ -25,6 +26,15 @@ impl From<Failure> for Error {
             Failure::Throttled { retry_after } => Self::Throttled(retry_after),
             Failure::Busy(busy) => busy.into(),
             Failure::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<UnlockError> for Error {
+    fn from(error: UnlockError) -> Self {
+        match error {
+            UnlockError::OwnAccount => Self::NotDone(StatusCode::FORBIDDEN, error.to_string()),
+            UnlockError::User(error) => error.into(),
         }
     }
 }

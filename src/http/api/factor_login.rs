@@ -14,7 +14,7 @@ use crate::{
             answer::{Answer, AnswerError, AnswerTerms, answer, open_challenge},
             step_up,
         },
-        proof::ConfirmError,
+        proof::{ConfirmError, RECENT},
     },
     credential::{factor::FactorKind, passkey::PostedAssertion, password::Password},
     http::{
@@ -66,7 +66,7 @@ pub(crate) async fn step_up(
         return Err(form.into_error());
     };
     let Some(password) = password else {
-        let missing = step_up::begin(&doorward, &caller).await?;
+        let missing = step_up::begin(&doorward, &caller, RECENT).await?;
         return Err(Error::FactorMissing(Box::new(FactorChallenge::from(&missing))));
     };
     let opened = step_up::with_password(&doorward, &caller, password, &requester).await;

@@ -82,7 +82,7 @@ pub(crate) async fn invite(
     let (Ok(email), Ok(())) = (email, form.reject_misspelled()) else {
         return Err(form.into_error());
     };
-    let invited = invite::by_user(&doorward, &caller.user, email, &requester).await?;
+    let invited = invite::by_user(&doorward, &caller, email, &requester).await?;
     Ok(NoStore(StatusCode::CREATED, invited.into()))
 }
 

@@ -42,7 +42,7 @@ impl ListedSession {
             created_at: session.created_at.to_string(),
             last_seen_at: session.last_seen_at.to_string(),
             expires_at: session.expires_at.to_string(),
-            authenticated_at: session.authenticated_at.to_string(),
+            authenticated_at: session.verified_at().to_string(),
             methods: session.methods.names(),
             address: session.client.address.to_string(),
             user_agent: session.client.user_agent,

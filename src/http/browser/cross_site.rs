@@ -3,7 +3,7 @@
 
 use axum::http::{HeaderMap, header};
 
-use super::{SEC_FETCH_SITE, Single, single};
+use super::{SEC_FETCH_SITE, Single, navigation::is_in_window, single};
 #[cfg(feature = "cli")]
 use crate::access::guard::{host_of, is_loopback_host};
 
@@ -16,6 +16,35 @@ pub(in crate::http) fn is_own_request(headers: &HeaderMap, origin: &str) -> bool
         Single::Absent => {
             matches!(single(headers, &header::ORIGIN), Single::Value(sent) if sent == origin)
         }
+    }
+}
+
+/// Whether a request that changes nothing may be answered with what its visitor alone may see. Another origin may open a page in a
+/// window, and learns nothing of it. What it loads otherwise, it could frame, or measure how long the answer takes. Browsers without
+/// Fetch Metadata do not tell.
+pub(in crate::http) fn may_read(headers: &HeaderMap) -> bool {
+    match single(headers, &SEC_FETCH_SITE) {
+        Single::Absent | Single::Value("same-origin" | "none") => true,
+        Single::Value(_) => is_in_window(headers),
+        Single::Ambiguous => false,
+    }
+}
+
+/// Whether a request with credentials that a browser sends by itself was sent on purpose: by a program, by a page of `own` itself, or by
+/// the person directly. Without Fetch Metadata, `Origin` and `Referer` tell where a request comes from.
+pub(in crate::http) fn is_sent_on_purpose(headers: &HeaderMap, own: Option<&str>) -> bool {
+    let is_own = |name| match single(headers, &name) {
+        Single::Absent => true,
+        Single::Value(sent) => own.is_some_and(|own| {
+            let rest = sent.strip_prefix(own);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        }),
+        Single::Ambiguous => false,
+    };
+    match single(headers, &SEC_FETCH_SITE) {
+        Single::Value(site) => ["same-origin", "none"].contains(&site),
+        Single::Absent => is_own(header::ORIGIN) && is_own(header::REFERER),
+        Single::Ambiguous => false,
     }
 }
 
@@ -101,6 +130,75 @@ mod tests {
                 assert_eq!(is_own_request(&headers, OWN), own, "{site:?} {origin:?}");
             }
         }
+    }
+
+    #[test]
+    fn another_origin_opens_pages_and_reads_nothing_else() {
+        let may_read = |sent: &[(&'static str, &'static str)]| {
+            let header = |(name, value): &(&'static str, &'static str)| {
+                (HeaderName::from_static(name), HeaderValue::from_static(value))
+            };
+            super::may_read(&sent.iter().map(header).collect())
+        };
+        let (site, mode, dest) = ("sec-fetch-site", "sec-fetch-mode", "sec-fetch-dest");
+        for own in ["same-origin", "none"] {
+            assert!(may_read(&[(site, own), (mode, "cors"), (dest, "empty")]), "{own}");
+        }
+        assert!(may_read(&[]), "nothing is known");
+        for other in ["same-site", "cross-site", "", "Same-Origin"] {
+            let from = |sent: &[(&'static str, &'static str)]| {
+                may_read(&[&[(site, other)], sent].concat())
+            };
+            assert!(from(&[(mode, "navigate"), (dest, "document")]), "{other}");
+            for (mode_sent, dest_sent) in [
+                ("navigate", "iframe"),
+                ("navigate", "object"),
+                ("no-cors", "image"),
+                ("no-cors", "empty"),
+                ("cors", "empty"),
+            ] {
+                assert!(!from(&[(mode, mode_sent), (dest, dest_sent)]), "{other} {dest_sent}");
+            }
+        }
+        assert!(!may_read(&[(site, "same-origin"), (site, "cross-site")]), "repeated");
+    }
+
+    #[test]
+    fn a_cached_password_counts_only_for_requests_of_its_own_origin() {
+        let counts = |sent: &[(HeaderName, &'static str)], own: Option<&str>| {
+            let header = |(name, value): &(HeaderName, &'static str)| {
+                (name.clone(), HeaderValue::from_static(value))
+            };
+            is_sent_on_purpose(&sent.iter().map(header).collect(), own)
+        };
+        let (origin, referer, site) = (header::ORIGIN, header::REFERER, SEC_FETCH_SITE);
+        let page = "https://auth.example.com/a?b";
+        for sent in [
+            &[][..],
+            &[(site.clone(), "same-origin"), (referer.clone(), page)],
+            &[(site.clone(), "none")],
+            &[(origin.clone(), OWN)],
+            &[(referer.clone(), page)],
+        ] {
+            assert!(counts(sent, Some(OWN)), "{sent:?}");
+        }
+        for sent in [
+            &[(site.clone(), "same-site")][..],
+            &[(site.clone(), "cross-site"), (referer.clone(), page)],
+            &[(site, ""), (origin.clone(), OWN)],
+            &[(origin.clone(), "https://evil.example.com")],
+            &[(origin.clone(), "null")],
+            &[(referer.clone(), "https://evil.example.com/")],
+            &[(referer.clone(), "https://auth.example.com.evil.com/")],
+            &[(referer.clone(), "https://auth.example.com:444/")],
+            &[(referer.clone(), "about:blank")],
+            &[(origin.clone(), OWN), (referer.clone(), "https://evil.example.com/")],
+            &[(referer.clone(), page), (referer.clone(), page)],
+        ] {
+            assert!(!counts(sent, Some(OWN)), "{sent:?}");
+        }
+        assert!(counts(&[], None));
+        assert!(!counts(&[(origin, OWN)], None) && !counts(&[(referer, page)], None));
     }
 
     #[cfg(feature = "cli")]

@@ -11,6 +11,13 @@ const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const SEC_FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
 const SEC_FETCH_DEST: HeaderName = HeaderName::from_static("sec-fetch-dest");
 const X_REQUESTED_WITH: HeaderName = HeaderName::from_static("x-requested-with");
+/// The headers with which browsers say that nobody has opened a link yet: those of all, of older Chromium and Safari, and of older
+/// Firefox.
+const PURPOSES: [HeaderName; 3] = [
+    HeaderName::from_static("sec-purpose"),
+    HeaderName::from_static("purpose"),
+    HeaderName::from_static("x-moz"),
+];
 
 /// The value of a header that occurs once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

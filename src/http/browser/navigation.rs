@@ -1,11 +1,17 @@
 //! Navigations: requests of a browser for a page that a person sees. Only these are redirected to a sign-in page.
 
-use axum::http::{HeaderMap, HeaderName, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 
-use super::{SEC_FETCH_DEST, SEC_FETCH_MODE, SEC_FETCH_SITE, Single, X_REQUESTED_WITH, single};
+use super::{
+    PURPOSES, SEC_FETCH_DEST, SEC_FETCH_MODE, SEC_FETCH_SITE, Single, X_REQUESTED_WITH, single,
+};
 
-/// Whether a person sees the answer. A frame, a script, a WebSocket or a program does not follow redirects to a page.
+/// Whether a person sees the answer. A frame, a script, a WebSocket or a program does not follow redirects to a page. What a
+/// browser prefetches, nobody may ever see.
 pub(in crate::http) fn is_navigation(headers: &HeaderMap, method: &str) -> bool {
+    if is_prefetch(headers) {
+        return false;
+    }
     match (single(headers, &SEC_FETCH_MODE), single(headers, &SEC_FETCH_DEST)) {
         (Single::Absent, Single::Absent) => {
             ["GET", "HEAD"].contains(&method)
@@ -15,6 +21,16 @@ pub(in crate::http) fn is_navigation(headers: &HeaderMap, method: &str) -> bool 
         }
         (mode, dest) => mode == Single::Value("navigate") && dest == Single::Value("document"),
     }
+}
+
+/// Whether a browser asks before somebody has opened the link, if they ever do. A page can cause it without its visitor.
+pub(in crate::http) fn is_prefetch(headers: &HeaderMap) -> bool {
+    // `prefetch`, or `prefetch;prerender`.
+    let is_said = |value: &HeaderValue| {
+        let start = value.as_bytes().trim_ascii_start().get(..b"prefetch".len());
+        start.is_some_and(|start| start.eq_ignore_ascii_case(b"prefetch"))
+    };
+    PURPOSES.iter().any(|name| headers.get_all(name).iter().any(is_said))
 }
 
 /// Whether the answer is for a window and not for a frame or a script, as far as the browser tells.
@@ -27,26 +43,42 @@ pub(in crate::http) fn is_in_window(headers: &HeaderMap) -> bool {
     is(SEC_FETCH_MODE, "navigate") && is(SEC_FETCH_DEST, "document")
 }
 
-/// Whether a program and no browser has sent a request, as far as the headers tell.
+/// Whether a program and no browser has sent a request, as far as the headers tell. A browser without Fetch Metadata is known by its
+/// name, by the page that it comes from, and by what it accepts for a page, an image or a style sheet.
 pub(in crate::http) fn is_from_program(headers: &HeaderMap) -> bool {
-    let of_browsers =
-        [SEC_FETCH_SITE, SEC_FETCH_MODE, SEC_FETCH_DEST, X_REQUESTED_WITH, header::ORIGIN];
-    !of_browsers.iter().any(|name| headers.contains_key(name)) && !accepts_html(headers)
+    let of_browsers = [
+        SEC_FETCH_SITE,
+        SEC_FETCH_MODE,
+        SEC_FETCH_DEST,
+        X_REQUESTED_WITH,
+        header::ORIGIN,
+        header::REFERER,
+    ];
+    let name = headers.get(header::USER_AGENT).map_or(&b""[..], HeaderValue::as_bytes);
+    !of_browsers.iter().any(|name| headers.contains_key(name))
+        && !name.starts_with(b"Mozilla/")
+        && !is_prefetch(headers)
+        && !accepts(headers, |media| {
+            media == "text/html" || media == "text/css" || media.starts_with("image/")
+        })
 }
 
 /// Whether `Accept` names HTML. `*/*` alone is what programs send.
 fn accepts_html(headers: &HeaderMap) -> bool {
+    accepts(headers, |media| media == "text/html")
+}
+
+/// Whether `Accept` names such a type.
+fn accepts(headers: &HeaderMap, is_meant: impl Fn(&str) -> bool) -> bool {
     let lines = headers.get_all(header::ACCEPT).iter().filter_map(|line| line.to_str().ok());
     lines.flat_map(|line| line.split(',')).any(|range| {
         let essence = range.split(';').next().unwrap_or_default();
-        essence.trim().eq_ignore_ascii_case("text/html")
+        is_meant(&essence.trim().to_ascii_lowercase())
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use axum::http::HeaderValue;
-
     use super::*;
 
     fn is_page(method: &str, sent: &[(&'static str, &'static str)]) -> bool {
@@ -130,8 +162,32 @@ mod tests {
             &[("sec-fetch-dest", "image")],
             &[("origin", "http://app.example")],
             &[("x-requested-with", "XMLHttpRequest")],
+            &[("referer", "https://app.example/")],
+            &[("accept", "image/webp,image/png,image/*;q=0.8,*/*;q=0.5")],
+            &[("accept", "text/css,*/*;q=0.1")],
+            &[("purpose", "prefetch")],
+            &[("user-agent", "Mozilla/5.0 (iPhone) Safari/604.1"), ("accept", "*/*")],
         ] {
             assert!(!is_from_program(browser), "{browser:?}");
+        }
+    }
+
+    #[test]
+    fn nobody_sees_what_is_prefetched() {
+        let navigation = [("sec-fetch-mode", "navigate"), ("sec-fetch-dest", "document"), HTML];
+        for purpose in [
+            ("sec-purpose", "prefetch"),
+            ("sec-purpose", "prefetch;prerender"),
+            ("sec-purpose", " Prefetch; anonymous-client-ip"),
+            ("purpose", "prefetch"),
+            ("x-moz", "prefetch"),
+        ] {
+            let sent = [&navigation[..], &[purpose]].concat();
+            assert!(!is_page("GET", &sent), "{purpose:?}");
+            assert!(!is_page("GET", &[HTML, purpose]), "{purpose:?}");
+        }
+        for other in [("sec-purpose", ""), ("purpose", "preview"), ("x-purpose", "prefetch")] {
+            assert!(is_page("GET", &[&navigation[..], &[other]].concat()), "{other:?}");
         }
     }
 

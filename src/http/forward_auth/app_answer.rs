@@ -47,6 +47,9 @@ impl GuardRoutes {
         let doorward = &self.doorward;
         if request.is_sign_in() {
             *decision = Decision::SigningIn;
+            if request.is_prefetch() {
+                return Err(Error::CrossSite(None));
+            }
             return self.finish_sign_in(guard, &request).await;
         }
         if request.is_sign_out() {
@@ -187,7 +190,8 @@ impl GuardRoutes {
                 let somebody_else = format!("{}&other=1", way.location);
                 let ways =
                     WaysOn { try_again: &request.return_url(), somebody_else: &somebody_else };
-                let page = pages.refused_in_place(headers, guard, caller, decision, ways);
+                let who = (caller, request.forwarded.client(&self.doorward).address);
+                let page = pages.refused_in_place(headers, guard, who, decision, ways);
                 with_cookies(page, way.cookies)
             }
             None => pages.cross_site_in_place(headers, guard, decision, &request.start_url()),

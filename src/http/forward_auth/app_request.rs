@@ -18,7 +18,7 @@ use crate::{
         browser::{
             cookies::{self, CookieNames},
             cross_site::{is_own_request, is_safe},
-            navigation::is_navigation,
+            navigation::{is_navigation, is_prefetch},
         },
         paths::{APP_SIGN_IN, APP_SIGN_OUT, page_of},
     },
@@ -94,6 +94,11 @@ impl<'a> AppRequest<'a> {
     /// Whether a person sees the answer.
     pub(super) fn is_navigation(&self) -> bool {
         is_navigation(self.headers, self.method)
+    }
+
+    /// Whether the browser asks before somebody has opened the link. It gets nothing that works once.
+    pub(super) fn is_prefetch(&self) -> bool {
+        is_prefetch(self.headers)
     }
 
     /// Whether the request may change something, so that a browser repeats it only if the person says so.

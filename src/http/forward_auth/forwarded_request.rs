@@ -89,6 +89,13 @@ impl<'a> ForwardedRequest<'a> {
                 == Some(Method::OPTIONS.as_str())
     }
 
+    /// The origin that the request is for, if a trusted proxy describes it.
+    pub(super) fn origin(&self, style: Option<ProxyStyle>, trusted: &[IpNet]) -> Option<String> {
+        let sent = self.browser_request(style?, trusted)?;
+        let (scheme, host) = (str::from_utf8(sent.scheme).ok()?, str::from_utf8(sent.host).ok()?);
+        Some(format!("{scheme}://{}", host.to_ascii_lowercase()))
+    }
+
     /// Whether the proxy describes a request whose `Host` is malformed.
     pub(super) fn has_malformed_host(&self, style: ProxyStyle, trusted: &[IpNet]) -> bool {
         self.browser_request(style, trusted).is_some_and(|sent| !is_host_header(sent.host))

@@ -35,7 +35,8 @@ impl GuardRoutes {
             let by = RefusedBy::Guard(Arc::clone(guard));
             Refused::key(by, refused, doorward.now())
         };
-        let holder = match sent.is_sent_on_purpose(&request.parts.headers) {
+        let origin = request.origin(guard.proxy, &doorward.settings().trusted_proxies);
+        let holder = match sent.is_sent_on_purpose(&request.parts.headers, origin.as_deref()) {
             true => doorward.key_holder(sent.text()).await,
             false => Err(KeyFault::CrossSite.into()),
         };

@@ -11,7 +11,7 @@ use crate::{
     http::{
         basic::name_and_secret,
         bearer::{NoCredentials, credentials},
-        browser::{cross_site::may_use_api, navigation::is_from_program},
+        browser::{cross_site, navigation::is_from_program},
     },
 };
 
@@ -43,9 +43,10 @@ impl<'h> SentKey<'h> {
         }
     }
 
-    /// Whether it counts. A browser sends the password of HTTP Basic by itself, even if another site causes the request.
-    pub(super) fn is_sent_on_purpose(&self, headers: &HeaderMap) -> bool {
-        matches!(self, Self::Bearer(_)) || may_use_api(headers, |_| false)
+    /// Whether it counts at the app with this origin. A browser sends the password of HTTP Basic by itself, even if another site
+    /// causes the request.
+    pub(super) fn is_sent_on_purpose(&self, headers: &HeaderMap, own: Option<&str>) -> bool {
+        matches!(self, Self::Bearer(_)) || cross_site::is_sent_on_purpose(headers, own)
     }
 }
 

@@ -44,7 +44,7 @@ impl TokenClaims {
             aud: terms.audience.clone(),
             exp: claims.expires_at.seconds(),
             iat: claims.issued_at.seconds(),
-            auth_time: session.authenticated_at.seconds(),
+            auth_time: session.verified_at().seconds(),
             amr: session.methods.amr(),
             acr: session.methods.acr(),
             jti: claims.token_id.to_string(),
@@ -63,6 +63,8 @@ pub(crate) async fn introspect(
         Err(AuthError::Unauthenticated(_)) => None,
         Err(AuthError::Store(error)) => return Err(error.into()),
     };
+    // A session that opens only the own account is nobody's to accept but ours.
+    let caller = caller.filter(|caller| !doorward.opens_only_account(caller));
     // The look-up has checked the signature of a valid token.
     let claims = caller.and_then(|caller| {
         let token = doorward.mint().read(&token, doorward.now()).ok()?;

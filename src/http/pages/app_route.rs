@@ -9,7 +9,7 @@ use axum::{
 
 use super::{
     answer::{Pages, VARY},
-    refused::is_operator,
+    refused::{may_see_reason, path_of},
     return_target::{MAX_PATH_BYTES, is_own_path, seal_path},
     view::Refused,
     visit::SIGN_IN,
@@ -29,7 +29,7 @@ use crate::{
             navigation::is_navigation,
             site::{NeedsHttps, Site},
         },
-        client_ip::accept_language,
+        client_ip::{accept_language, requester},
         error::add_decision,
         paths::page_of,
     },
@@ -105,7 +105,9 @@ impl<'r> AppRoute<'r> {
         let language = accept_language(self.headers());
         let (id, somebody_else) = (decision.to_string(), format!("{}&other=1", self.sign_in_url()));
         let try_again = format!("{}{}", self.site.base_path(), self.return_path());
-        let decision_link = format!("{}/refused/{id}", self.site.base_path());
+        let decision_link = format!("{}{}", self.site.base_path(), path_of(&id));
+        let address = requester(self.parts, self.doorward).client.address;
+        let sees_reason = may_see_reason(self.doorward, caller, &id, address);
         let page = Refused {
             app: self.doorward.settings().service_name(),
             is_own: true,
@@ -113,7 +115,7 @@ impl<'r> AppRoute<'r> {
             try_again: Some(&try_again),
             somebody_else: Some(&somebody_else),
             decision: &id,
-            decision_link: is_operator(caller).then_some(&*decision_link),
+            decision_link: sees_reason.then_some(&*decision_link),
             missing: None,
             why: None,
         };

@@ -11,6 +11,7 @@ use super::{
     form_refusal::{AnswerKind, FormFailure, FormRefusal},
     return_target::{AppTarget, with_target},
     step_up_request::StepUp,
+    text::Follows,
     view::{NewRecoveryCode, Prove, ProveFor},
     visit::{SIGN_IN, Visit, append_cookie},
 };
@@ -20,7 +21,7 @@ use crate::{
         factor::answer::{Answer, AnswerError, AnswerTerms, Answered, answer},
         trusted_devices::TRUSTED_FOR,
     },
-    credential::factor::FactorKind,
+    credential::factor::{FactorKind, Factors},
     http::{
         Error,
         form::{FaultRecorded, Form, PageForm},
@@ -36,6 +37,9 @@ pub(in crate::http) async fn submit(
     let app = AppTarget::open(visit.doorward(), form.typed("for"));
     submit_answer(&visit, form, Errand { app, step_up: None }).await
 }
+
+/// Where people replace what they have lost.
+const RECOVERED: &str = "/account/security?done=recovered";
 
 /// What a person proves who they are for, and where they go on then.
 pub(super) struct Errand {
@@ -75,6 +79,7 @@ pub(super) fn page(
                 ask: step_up.ask,
                 ask_name: step_up.ask.name(),
                 next: step_up.next.as_deref(),
+                before: step_up.before(),
                 email: visit.caller().map_or("", |caller| caller.user.email.as_str()),
             },
         },
@@ -85,6 +90,7 @@ pub(super) fn page(
         has_code: holds(FactorKind::Totp) && !resists,
         has_recovery_code: missing.is_some_and(|missing| missing.has_recovery_codes) && !resists,
         has_password: asking.has_password,
+        follows: visit.caller().and_then(|caller| follows(&caller.user.factors, resists)),
         trusts: errand.step_up.is_none().then_some(asking.trusts),
         notice: None,
         error: refusal.and_then(|refusal| refusal.passkey_error()),
@@ -100,6 +106,18 @@ pub(super) fn page(
     response
 }
 
+/// What follows the password of a user who holds these factors.
+fn follows(held: &Factors, resists: bool) -> Option<Follows> {
+    let kinds: Vec<_> = held.iter().collect();
+    match kinds[..] {
+        [] => None,
+        [FactorKind::Totp] => Some(Follows::Code),
+        [FactorKind::SecurityKey] => Some(Follows::SecurityKey),
+        _ if resists => Some(Follows::SecurityKey),
+        _ => Some(Follows::Factor),
+    }
+}
+
 /// Answers a challenge with what the form has sent.
 pub(super) async fn submit_answer(
     visit: &Visit,
@@ -109,7 +127,9 @@ pub(super) async fn submit_answer(
     let (doorward, sealed) = (visit.doorward(), form.typed("challenge"));
     let is_recovery = !form.typed("recovery").is_empty();
     let trusts = !form.typed("trust").is_empty();
+    let needs_passkey = errand.step_up.as_ref().is_some_and(StepUp::needs_passkey);
     let failure = match form.answer() {
+        Ok(Answer::Code(_)) if needs_passkey => FormFailure::needs_passkey(),
         Ok(given) => {
             let kind = match &given {
                 Answer::Passkey(_) => AnswerKind::Passkey,
@@ -144,7 +164,10 @@ impl Errand {
             None => self.go_on(visit, &opened.session),
             Some(code) => {
                 let (code, go_on) = (code.to_string(), self.path_on());
-                let page = NewRecoveryCode { code: &code, go_on: &go_on };
+                // Whoever signs in with a recovery code has lost something.
+                let replace = with_target(RECOVERED, self.app.as_ref());
+                let replace = (!is_step_up).then_some(&*replace);
+                let page = NewRecoveryCode { code: &code, go_on: &go_on, replace };
                 visit.page(StatusCode::OK, page.render(&visit.context()))
             }
         };
@@ -174,11 +197,12 @@ impl Errand {
 
     /// The page from which they go on. The sign-in page leads those who are signed in to the app.
     fn path_on(&self) -> String {
-        match (self.step_up.as_ref().and_then(|step_up| step_up.next.as_ref()), &self.app) {
-            (Some(next), app) => with_target(&format!("{next}?done=confirmed"), app.as_ref()),
-            (None, Some(app)) => with_target(SIGN_IN, Some(app)),
-            (None, None) => "/account".into(),
-        }
+        let app = self.app.as_ref();
+        let back = self.step_up.as_ref().and_then(|step_up| step_up.way_back(app));
+        back.unwrap_or_else(|| match app {
+            Some(app) => with_target(SIGN_IN, Some(app)),
+            None => "/account".into(),
+        })
     }
 
     /// For an answer that came too late.

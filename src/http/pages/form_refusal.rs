@@ -22,7 +22,9 @@ use crate::{
         keys::KeyError,
         one_time::{MailError, OneTimeError},
         proof::ConfirmError,
+        register_passkey::PasskeyRegisterError,
         reset::ResetError,
+        unlock::UnlockError,
     },
     fault::Fault,
     http::{Error, error::whole_seconds, form::Form},
@@ -78,6 +80,14 @@ impl FormFailure {
     pub(super) fn wrong_password() -> Self {
         let refusal = FormRefusal::new(StatusCode::BAD_REQUEST);
         Self::Refused(FormRefusal { is_password_wrong: true, ..refusal })
+    }
+
+    pub(super) fn refused_passkey() -> Self {
+        Self::whole(StatusCode::BAD_REQUEST, FormError::PasskeyRefused)
+    }
+
+    pub(super) fn needs_passkey() -> Self {
+        Self::whole(StatusCode::BAD_REQUEST, FormError::PasskeyNeeded)
     }
 
     fn wrong_code() -> Self {
@@ -144,8 +154,18 @@ impl From<store::Error> for FormFailure {
         match error {
             store::Error::EmailTaken => Self::email_taken(),
             store::Error::InvitationGone => Self::may_not_register(),
+            store::Error::BeyondAuthority | store::Error::RightLost => Self::Other(error.into()),
             store::Error::Unavailable(_) => Self::unavailable(error.into()),
             store::Error::Failed(_) => Self::Other(error.into()),
+        }
+    }
+}
+
+impl From<UnlockError> for FormFailure {
+    fn from(error: UnlockError) -> Self {
+        match error {
+            UnlockError::OwnAccount => Self::Other(error.into()),
+            UnlockError::User(error) => error.into(),
         }
     }
 }
@@ -164,6 +184,15 @@ impl From<RegisterError> for FormFailure {
             RegisterError::EmailTaken => Self::email_taken(),
             RegisterError::Mailed | RegisterError::OtherOrder => Self::Other(error.into()),
             RegisterError::Failed(failure) => failure.into(),
+        }
+    }
+}
+
+impl From<PasskeyRegisterError> for FormFailure {
+    fn from(error: PasskeyRegisterError) -> Self {
+        match error {
+            PasskeyRegisterError::Register(error) => error.into(),
+            PasskeyRegisterError::Passkey(error) => error.into(),
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Pages that a guard answers with on the host of an app. All their links are absolute.
 
+use std::net::IpAddr;
+
 use axum::{
     http::{HeaderMap, StatusCode},
     response::Response,
@@ -7,7 +9,7 @@ use axum::{
 
 use super::{
     answer::Pages,
-    refused::is_operator,
+    refused::{may_see_reason, path_of},
     text::{LinkTo, Message},
     view::{MessagePage, Refused},
 };
@@ -29,19 +31,20 @@ pub(in crate::http) struct WaysOn<'a> {
 }
 
 impl Pages {
-    /// 403 for a person whom a guard does not admit.
+    /// 403 for a person at an address whom a guard does not admit.
     pub(in crate::http) fn refused_in_place(
         &self,
         headers: &HeaderMap,
         guard: &Guard,
-        caller: &Caller,
+        (caller, address): (&Caller, IpAddr),
         decision: DecisionId,
         ways: WaysOn<'_>,
     ) -> Response {
         let language = accept_language(headers);
         let id = decision.to_string();
         // The reason itself stays on our own host, where scripts of the app cannot read it.
-        let decision_link = format!("{}/refused/{id}", self.site().url);
+        let decision_link = format!("{}{}", self.site().url, path_of(&id));
+        let sees_reason = may_see_reason(self.doorward(), caller, &id, address);
         let page = Refused {
             app: &guard.title,
             is_own: true,
@@ -51,7 +54,7 @@ impl Pages {
             try_again: Some(ways.try_again),
             somebody_else: Some(ways.somebody_else),
             decision: &id,
-            decision_link: is_operator(caller).then_some(&*decision_link),
+            decision_link: sees_reason.then_some(&*decision_link),
             // Whoever lacks something is sent to where they get it.
             missing: None,
             why: None,

@@ -23,6 +23,7 @@ mod session_cookie;
 pub(super) mod sign_in;
 pub(super) mod sign_out;
 pub(super) mod sign_up;
+pub(super) mod sign_up_passkey;
 pub(super) mod start;
 pub(super) mod step_up;
 mod step_up_request;

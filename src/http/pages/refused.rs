@@ -1,4 +1,6 @@
-//! `GET /refused/<decision>`: which app refused a request, and for operators why.
+//! `GET /refused/<decision>`: which app refused a request, and why, for those who may see it.
+
+use std::net::IpAddr;
 
 use axum::{
     extract::{Path, rejection::PathRejection},
@@ -12,16 +14,24 @@ use super::{
     visit::Visit,
 };
 use crate::{
-    access::{caller::Caller, guard::Step, refusals::Refusal},
-    http::Error,
+    Doorward,
+    access::{caller::Caller, guard::Step, refusals::Refusal, scope::Scope},
+    http::{Error, admin::scopes_at},
 };
 
-/// The role of people who may see why a guard refuses.
-const OPERATOR: &str = "admin";
+/// The page about a decision.
+pub(super) fn path_of(decision: &str) -> String {
+    format!("/refused/{decision}")
+}
 
-/// Whether a person may see why a guard refuses.
-pub(super) fn is_operator(caller: &Caller) -> bool {
-    caller.user.roles.contains(OPERATOR)
+/// Whether a person at this address may see why a guard has refused: whoever sees it in the administration.
+pub(super) fn may_see_reason(
+    doorward: &Doorward,
+    caller: &Caller,
+    decision: &str,
+    address: IpAddr,
+) -> bool {
+    scopes_at(doorward, caller, &path_of(decision), address).contains(Scope::GuardsRead)
 }
 
 pub(in crate::http) async fn show(
@@ -29,13 +39,14 @@ pub(in crate::http) async fn show(
     id: Result<Path<String>, PathRejection>,
 ) -> Result<Response, Error> {
     let doorward = visit.doorward();
-    let is_operator = visit
-        .caller()
-        .is_some_and(|caller| is_operator(caller) && !doorward.opens_only_account(caller));
-    let refusal = id.ok().and_then(|Path(id)| match is_operator {
+    let address = visit.requester.client.address;
+    let id = id.map(|Path(id)| id).unwrap_or_default();
+    let sees_reason =
+        visit.caller().is_some_and(|caller| may_see_reason(doorward, caller, &id, address));
+    let refusal = match sees_reason {
         true => doorward.refusal(&id),
         false => doorward.refusal_without_reason(&id),
-    });
+    };
     let Some(refusal) = refusal else {
         let page = MessagePage { message: Message::UnknownDecision, link: None };
         return Ok(visit.page(StatusCode::NOT_FOUND, page.render(&visit.context())));
@@ -57,8 +68,8 @@ pub(in crate::http) async fn show(
         somebody_else: user.is_some().then_some(&*somebody_else),
         decision: &refusal.id,
         decision_link: None,
-        missing: refusal.missing.filter(|_| is_own || is_operator),
-        why: is_operator.then(|| why(&refusal)),
+        missing: refusal.missing.filter(|_| is_own || sees_reason),
+        why: sees_reason.then(|| why(&refusal)),
     };
     Ok(visit.page(StatusCode::OK, page.render(&visit.context())))
 }

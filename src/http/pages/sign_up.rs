@@ -5,11 +5,12 @@ use axum::{http::StatusCode, response::Response};
 use zeroize::Zeroizing;
 
 use super::{
+    answer::allow_script,
     form_refusal::{FormFailure, FormRefusal},
     return_target::{AppTarget, with_target},
     session_cookie::persistence,
     text::{FieldFault, FormError, LinkTo, Message},
-    view::{self, InvitationEntry},
+    view::{self, InvitationEntry, Signal},
     visit::Visit,
 };
 use crate::{
@@ -17,10 +18,15 @@ use crate::{
     account::{
         RegisterError, invite,
         register::{Registered, Registration, register},
+        register_passkey::is_offered,
         sign_in::sign_in,
     },
     credential::password::Password,
-    http::{Error, form::PageForm},
+    http::{
+        Error,
+        form::{FaultRecorded, Form, PageForm},
+        webauthn::{UnknownCredential, json},
+    },
     user::{Email, Name},
 };
 
@@ -58,7 +64,7 @@ pub(in crate::http) async fn show(visit: Visit) -> Result<Response, Error> {
 }
 
 /// A page in the place of the form.
-fn explanation(
+pub(super) fn explanation(
     visit: &Visit,
     status: StatusCode,
     message: Message,
@@ -71,21 +77,10 @@ pub(in crate::http) async fn submit(
     visit: Visit,
     PageForm(mut form): PageForm,
 ) -> Result<Response, Error> {
-    let typed = Typed {
-        name: form.typed("name"),
-        email: form.typed("email"),
-        invitation: form.typed("invitation"),
-        has_link: !form.typed("link").is_empty(),
-        types_invitation: !form.typed("typed").is_empty(),
-        stay: !form.typed("stay").is_empty(),
-    };
+    let typed = Typed::of(&form);
     let app = AppTarget::open(visit.doorward(), form.typed("for"));
     let rules = visit.doorward().settings().password_rules();
-    let parse_invitation = |sent| Ok(Zeroizing::new(sent));
-    let invitation = match typed.types_invitation {
-        true => form.required("invitation", parse_invitation).map(Some),
-        false => form.optional("invitation", parse_invitation),
-    };
+    let invitation = typed.presented(&mut form);
     let name = form.required("name", Name::parse);
     let email = form.required("email", Email::parse);
     let password = form.required("password", |sent| {
@@ -148,21 +143,44 @@ async fn sign_up(
 
 /// What the person typed, except the password.
 #[derive(Default)]
-struct Typed {
-    name: String,
-    email: String,
+pub(super) struct Typed {
+    pub(super) name: String,
+    pub(super) email: String,
     /// The secret or the code of an invitation.
-    invitation: String,
+    pub(super) invitation: String,
     /// Whether the secret came with a link.
-    has_link: bool,
+    pub(super) has_link: bool,
     /// Whether the form has a field for the code.
-    types_invitation: bool,
-    stay: bool,
+    pub(super) types_invitation: bool,
+    pub(super) stay: bool,
 }
 
 impl Typed {
+    pub(super) fn of(form: &Form) -> Self {
+        Self {
+            name: form.typed("name"),
+            email: form.typed("email"),
+            invitation: form.typed("invitation"),
+            has_link: !form.typed("link").is_empty(),
+            types_invitation: !form.typed("typed").is_empty(),
+            stay: !form.typed("stay").is_empty(),
+        }
+    }
+
+    /// The secret or the code of the invitation that the person presents.
+    pub(super) fn presented(
+        &self,
+        form: &mut Form,
+    ) -> Result<Option<Zeroizing<String>>, FaultRecorded> {
+        let parse = |sent| Ok(Zeroizing::new(sent));
+        match self.types_invitation {
+            true => form.required("invitation", parse).map(Some),
+            false => form.optional("invitation", parse),
+        }
+    }
+
     /// How the invitation gets to the page. Where registration is conditional, people may have one or not.
-    fn invitation(&self, is_conditional: bool) -> Option<InvitationEntry<'_>> {
+    pub(super) fn invitation(&self, is_conditional: bool) -> Option<InvitationEntry<'_>> {
         match (self.has_link, self.types_invitation) {
             (true, _) => Some(InvitationEntry::Link(&self.invitation)),
             (false, true) => Some(InvitationEntry::Typed(&self.invitation)),
@@ -171,11 +189,22 @@ impl Typed {
     }
 }
 
-fn page(
+pub(super) fn page(
     visit: &Visit,
     app: Option<&AppTarget>,
     typed: &Typed,
     refusal: Option<&FormRefusal>,
+) -> Response {
+    page_about(visit, app, typed, refusal, None)
+}
+
+/// The page, which tells password managers to forget a passkey with which nobody has registered.
+pub(super) fn page_about(
+    visit: &Visit,
+    app: Option<&AppTarget>,
+    typed: &Typed,
+    refusal: Option<&FormRefusal>,
+    unknown: Option<&[u8]>,
 ) -> Response {
     let fault = |field| refusal.and_then(|refusal| refusal.fault(field));
     let mut error = refusal.and_then(|refusal| refusal.error);
@@ -191,7 +220,14 @@ fn page(
     if has_code && error == Some(FormError::MayNotRegister) {
         (error, invitation_fault) = (None, Some(FieldFault::WrongCode));
     }
+    let doorward = visit.doorward();
+    let signal = doorward
+        .passkey_relying_party()
+        .zip(unknown)
+        .map(|(relying_party, id)| json(&UnknownCredential::new(&relying_party.id, id)));
     let page = view::SignUp {
+        offers_passkey: is_offered(doorward, typed.has_link || typed.types_invitation),
+        signal: signal.as_deref().map(Signal::Unknown),
         app: app.map(|app| &*app.title),
         name: &typed.name,
         email: &typed.email,
@@ -205,5 +241,10 @@ fn page(
         password_fault: fault("password"),
         invitation_fault,
     };
-    visit.form(page.render(&visit.context()), refusal, app.map(|app| &*app.origin))
+    let origin = app.map(|app| &*app.origin);
+    let mut response = visit.form(page.render(&visit.context()), refusal, origin);
+    if page.offers_passkey || page.signal.is_some() {
+        allow_script(&mut response);
+    }
+    response
 }

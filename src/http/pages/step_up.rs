@@ -7,20 +7,20 @@ use super::{
     factor::{Asking, Errand, page, submit_answer},
     form_refusal::{FormFailure, FormRefusal},
     return_target::{AppTarget, with_target},
-    step_up_request::StepUp,
+    step_up_request::{SECURITY_FOR_PASSKEY, StepUp},
     text::{LinkTo, Message},
     visit::{SIGN_IN, Visit},
 };
 use crate::{
     Caller,
+    access::guard::Ask,
     account::{
         SignInError,
         factor::step_up::{begin, with_password},
-        proof::proved_lately,
+        proof::RECENT,
     },
     credential::{factor::FactorKind, password::Password},
     http::{Error, form::PageForm},
-    session::Methods,
 };
 
 pub(in crate::http) async fn show(visit: Visit) -> Result<Response, Error> {
@@ -33,7 +33,11 @@ pub(in crate::http) async fn show(visit: Visit) -> Result<Response, Error> {
         return Ok(Errand { app, step_up: Some(step_up) }.go_on(&visit, &caller.session));
     }
     if !step_up.can_be_met(caller) {
-        return Ok(visit.redirect(&with_target("/account/security", app.as_ref())));
+        let page = match step_up.needs_passkey() {
+            true => SECURITY_FOR_PASSKEY,
+            false => "/account/security",
+        };
+        return Ok(visit.redirect(&with_target(page, app.as_ref())));
     }
     ask(&visit, caller, &Errand { app, step_up: Some(step_up) }, None).await
 }
@@ -51,27 +55,31 @@ pub(in crate::http) async fn submit(
     if !form.typed("challenge").is_empty() {
         return submit_answer(&visit, form, errand).await;
     }
+    let needs_passkey = errand.step_up.as_ref().is_some_and(StepUp::needs_passkey);
+    let (doorward, requester) = (visit.doorward(), &visit.requester);
     let failure = match form.required("password", |typed| Ok(Password::unchecked(typed))) {
-        Ok(password) => {
-            match with_password(visit.doorward(), caller, password, &visit.requester).await {
-                Ok(opened) => {
-                    let mut response = errand.go_on(&visit, &opened.session);
-                    visit.set_session_cookie(&mut response, &opened.session);
-                    return Ok(response);
-                }
-                Err(SignInError::FactorMissing(missing)) => {
-                    return Ok(page(&visit, &errand, Some(&missing), &Asking::default()));
-                }
-                Err(SignInError::WrongCredentials) => FormFailure::wrong_password(),
-                Err(error) => error.into(),
-            }
+        // Where a passkey is asked for, the password only comes before a security key.
+        Ok(_) if needs_passkey && !caller.user.factors.contains(FactorKind::SecurityKey) => {
+            FormFailure::needs_passkey()
         }
+        Ok(password) => match with_password(doorward, caller, password, requester).await {
+            Ok(opened) => {
+                let mut response = errand.go_on(&visit, &opened.session);
+                visit.set_session_cookie(&mut response, &opened.session);
+                return Ok(response);
+            }
+            Err(SignInError::FactorMissing(missing)) => {
+                return Ok(page(&visit, &errand, Some(&missing), &Asking::default()));
+            }
+            Err(SignInError::WrongCredentials) => FormFailure::wrong_password(),
+            Err(error) => error.into(),
+        },
         Err(_) => FormFailure::faults_of(form),
     };
     ask(&visit, caller, &errand, Some(&failure.refusal()?)).await
 }
 
-/// Asks for what is enough: a factor, if the first one was proved lately, or a passkey, or the password, which a factor follows.
+/// Asks for what is enough: a passkey, or the password, which a factor follows.
 async fn ask(
     visit: &Visit,
     caller: &Caller,
@@ -79,16 +87,16 @@ async fn ask(
     refusal: Option<&FormRefusal>,
 ) -> Result<Response, Error> {
     let (doorward, user) = (visit.doorward(), &caller.user);
-    let has_first = proved_lately(doorward, &caller.session) != Methods::default();
     let needs_passkey = errand.step_up.as_ref().is_some_and(StepUp::needs_passkey);
+    // An app may ask for a sign-in of the last minute.
+    let most_age = if errand.app.is_some() { Ask::MIN_AGE } else { RECENT };
     let missing = match user.factors.is_empty() {
         true => None,
-        false => Some(begin(doorward, caller).await?),
+        false => Some(begin(doorward, caller, most_age).await?),
     };
     let has_factor = missing.as_ref().is_some_and(|missing| !missing.factors.is_empty());
-    let is_passkey_enough = needs_passkey && user.factors.contains(FactorKind::Passkey);
-    let has_password =
-        user.has_password() && (missing.is_none() || !has_first) && !is_passkey_enough;
+    let may_begin_with_password = !needs_passkey || user.factors.contains(FactorKind::SecurityKey);
+    let has_password = user.has_password() && may_begin_with_password;
     if !has_factor && !has_password {
         let path = match doorward.signs_in_by_mail() {
             true => with_target("/sign-in/code", errand.app.as_ref()),

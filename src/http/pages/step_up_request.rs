@@ -1,20 +1,50 @@
 //! What a signed-in person is asked to prove, and which page they return to.
 
-use super::return_target::{AppTarget, with_target};
+use form_urlencoded::byte_serialize;
+
+use super::{
+    return_target::{AppTarget, with_target},
+    text::Before,
+};
 use crate::{Caller, Doorward, access::guard::Ask, account::proof::is_fresh};
 
 /// The page.
 pub(super) const STEP_UP: &str = "/step-up";
 
-/// The pages that people can return to besides an app and the administration. Anything else in a URL is ignored.
-const PAGES: [&str; 6] = [
-    "/account",
-    "/account/keys",
-    "/account/security",
-    "/account/security/passkey",
-    "/account/security/key",
-    "/account/security/totp",
+/// The account with the form that changes the address.
+pub(super) const EMAIL: &str = "/account?open=email";
+/// The account at the form that changes the password.
+pub(super) const PASSWORD: &str = "/account?open=password";
+/// The account with the form that deletes it.
+pub(super) const DELETE: &str = "/account?open=delete";
+/// The second factors of somebody whom an app asks for a passkey.
+pub(super) const SECURITY_FOR_PASSKEY: &str = "/account/security?ask=phr";
+
+/// The pages that people can return to besides an app and the administration, and what they do there. Anything else in a URL
+/// is ignored.
+const PAGES: [(&str, Before); 10] = [
+    ("/account", Before::Account),
+    (EMAIL, Before::Email),
+    (PASSWORD, Before::Password),
+    (DELETE, Before::Delete),
+    ("/account/keys", Before::Keys),
+    ("/account/security", Before::Factors),
+    (SECURITY_FOR_PASSKEY, Before::Factors),
+    ("/account/security/passkey", Before::Passkey),
+    ("/account/security/key", Before::SecurityKey),
+    ("/account/security/totp", Before::App),
 ];
+
+/// What people do on the page that they return to. `None` if they cannot return there.
+fn before(next: &str) -> Option<Before> {
+    let listed = PAGES.iter().find(|(page, _)| *page == next).map(|(_, before)| *before);
+    listed.or(is_of_administration(next).then_some(Before::Administration))
+}
+
+/// The path of the page on which a person proves once more who they are, and returns from to the page `next`.
+pub(super) fn way_to(next: &str) -> String {
+    format!("{STEP_UP}?next={}", byte_serialize(next.as_bytes()).collect::<String>())
+}
 
 /// What a signed-in person is asked for.
 pub(super) struct StepUp {
@@ -41,7 +71,7 @@ impl StepUp {
             .into_iter()
             .find(|asked| ask.as_deref() == Some(asked.name()));
         let ask = asked.unwrap_or(Ask::Again);
-        let next = next.filter(|next| PAGES.contains(&&**next) || is_of_administration(next));
+        let next = next.filter(|next| before(next).is_some());
         Self { ask, next }
     }
 
@@ -50,11 +80,29 @@ impl StepUp {
         self.ask == Ask::PhishingResistant
     }
 
+    /// What they are about to do on a page of ours.
+    pub(super) fn before(&self) -> Option<Before> {
+        self.next.as_deref().and_then(before)
+    }
+
     /// This page once more.
     pub(super) fn path(&self, app: Option<&AppTarget>) -> String {
-        let next = self.next.as_ref().map(|next| format!("&next={}", next.replace('/', "%2F")));
-        let next = next.unwrap_or_default();
-        with_target(&format!("{STEP_UP}?ask={}{next}", self.ask.name()), app)
+        let path = match &self.next {
+            Some(next) => format!("{}&ask={}", way_to(next), self.ask.name()),
+            None => format!("{STEP_UP}?ask={}", self.ask.name()),
+        };
+        with_target(&path, app)
+    }
+
+    /// The page of ours that they return to, which says that they have proved it. One with a form is shown at that form.
+    pub(super) fn way_back(&self, app: Option<&AppTarget>) -> Option<String> {
+        let next = self.next.as_deref()?;
+        let (join, form) = match next.split_once('?') {
+            Some((_, query)) => ('&', query.strip_prefix("open=")),
+            None => ('?', None),
+        };
+        let path = with_target(&format!("{next}{join}done=confirmed"), app);
+        Some(form.map_or(path.clone(), |form| format!("{path}#{form}")))
     }
 
     /// Whether the session has proved it.
@@ -83,7 +131,7 @@ mod tests {
     #[test]
     fn only_own_pages_are_returned_to() {
         let kept = |next: &str| StepUp::new(None, Some(next.into())).next.is_some();
-        for next in ["/account", "/admin", "/admin/users/0-f", "/admin/guards/staff"] {
+        for next in ["/account", EMAIL, "/admin", "/admin/users/0-f", "/admin/guards/staff"] {
             assert!(kept(next), "{next}");
         }
         for next in [
@@ -96,9 +144,20 @@ mod tests {
             "/admin/users?done=deleted",
             "//admin",
             "/account/keys/x",
+            "/account?open=name",
+            "/account?open=email&done=deleted",
             "https://evil.example/admin",
         ] {
             assert!(!kept(next), "{next}");
         }
+    }
+    #[test]
+    fn people_return_to_the_form_that_they_came_from() {
+        let way_back = |next: &str| StepUp::new(None, Some(next.into())).way_back(None).unwrap();
+        assert_eq!(way_back("/account/keys"), "/account/keys?done=confirmed");
+        assert_eq!(way_back(EMAIL), "/account?open=email&done=confirmed#email");
+        let security = "/account/security?ask=phr&done=confirmed";
+        assert_eq!(way_back(SECURITY_FOR_PASSKEY), security);
+        assert_eq!(way_to(EMAIL), "/step-up?next=%2Faccount%3Fopen%3Demail");
     }
 }

@@ -21,8 +21,8 @@ use crate::{
         Error,
         browser::{
             cookies,
-            cross_site::{is_own_request, is_safe},
-            navigation::is_in_window,
+            cross_site::{is_own_request, is_safe, may_read},
+            navigation::{is_in_window, is_prefetch},
             site::NeedsHttps,
         },
         client_ip::{accept_language, requester},
@@ -57,21 +57,53 @@ impl FromRequestParts<Arc<Pages>> for Visit {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, pages: &Arc<Pages>) -> Result<Self, Error> {
+        Self::of(parts, pages, SessionUse::Counts).await
+    }
+}
+
+/// Whether a request is a use of the session whose cookie it carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SessionUse {
+    Counts,
+    /// The page loads itself again, whether or not anybody looks at it.
+    DoesNotCount,
+}
+
+impl Visit {
+    /// Reads a request for a page. One that another site has caused, or that a browser prefetches, is refused before its session is
+    /// looked up: neither the answer nor its time depends on who the visitor is.
+    pub(super) async fn of(
+        parts: &Parts,
+        pages: &Arc<Pages>,
+        session_use: SessionUse,
+    ) -> Result<Self, Error> {
         let pages = Arc::clone(pages);
         let headers = &parts.headers;
         let origin = pages.site().expected_origin(headers);
         let origin = origin.map_err(|NeedsHttps| Error::NeedsHttps)?;
-        if !is_safe(parts.method.as_str()) && !is_own_request(headers, &origin) {
+        let is_allowed = match is_safe(parts.method.as_str()) {
+            true => may_read(headers),
+            false => is_own_request(headers, &origin),
+        };
+        if !is_allowed || is_prefetch(headers) {
             return Err(Error::CrossSite(None));
         }
         let cookie = cookies::value(headers, pages.site().cookie_names().session);
-        let visitor = match cookie {
+        let doorward = pages.doorward();
+        let caller = match (cookie, session_use) {
+            (None, _) => None,
+            (Some(cookie), SessionUse::Counts) => {
+                Some(doorward.caller_by_session_cookie(cookie).await)
+            }
+            (Some(cookie), SessionUse::DoesNotCount) => {
+                Some(doorward.caller_by_session_cookie_without_use(cookie).await)
+            }
+        };
+        let visitor = match caller {
             None => Visitor::Anonymous,
-            Some(cookie) => match pages.doorward().caller_by_session_cookie(cookie).await {
-                Ok(caller) => Visitor::SignedIn(caller),
-                Err(AuthError::Unauthenticated(_)) => Visitor::SignedOut,
-                Err(AuthError::Store(error)) => return Err(error.into()),
-            },
+            Some(Ok(caller)) => Visitor::SignedIn(caller),
+            Some(Err(AuthError::Unauthenticated(_))) => Visitor::SignedOut,
+            Some(Err(AuthError::Store(error))) => return Err(error.into()),
         };
         let device = cookies::value(headers, pages.site().cookie_names().device);
         let device = device.and_then(|value| String::from_utf8(value.to_vec()).ok());

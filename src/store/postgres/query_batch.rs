@@ -148,5 +148,7 @@ fn copy_of(error: &Error) -> Error {
         Error::Failed(cause) => Error::Failed(cause.to_string().into()),
         Error::EmailTaken => Error::EmailTaken,
         Error::InvitationGone => Error::InvitationGone,
+        Error::BeyondAuthority => Error::BeyondAuthority,
+        Error::RightLost => Error::RightLost,
     }
 }

@@ -13,7 +13,7 @@ use jsonwebtoken::jwk::JwkSet;
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
-use super::{Algorithm, Claims, InvalidToken, SigningKey, Token, TokenTerms};
+use super::{Algorithm, Claims, InvalidToken, Reach, SigningKey, Token, TokenTerms};
 use crate::{
     clock::Timestamp,
     session::{Session, TokenId},
@@ -192,16 +192,16 @@ impl TokenMint {
     }
 
     /// Signs a token for the session. It expires no later than the session.
-    pub fn issue(&self, session: &Session, now: Timestamp) -> Token {
+    pub fn issue(&self, session: &Session, reach: Reach, now: Timestamp) -> Token {
         let claims = WireClaims {
             iss: self.terms.issuer.clone(),
-            aud: self.terms.audience.clone(),
+            aud: self.terms.audience_of(reach),
             sub: session.user_id.to_string(),
             sid: session.id.to_string(),
             iat: now.seconds(),
             exp: session.expires_at.min(now + self.terms.lifetime).seconds(),
             jti: session.token_id.to_string(),
-            auth_time: session.authenticated_at.seconds(),
+            auth_time: session.verified_at().seconds(),
             amr: session.methods.amr(),
             acr: session.methods.acr(),
         };
@@ -261,7 +261,7 @@ impl TokenMint {
         let (claims, signature) = rest.split_once('.')?;
         let message = &token[..header.len() + 1 + claims.len()];
         let claims: WireClaims = serde_json::from_slice(&key.claims(claims)?).ok()?;
-        let is_ours = claims.iss == self.terms.issuer && claims.aud == self.terms.audience;
+        let is_ours = claims.iss == self.terms.issuer && self.terms.is_audience(&claims.aud);
         let is_issued = claims.iat <= now.seconds().saturating_add(Self::CLOCK_SKEW_SECONDS);
         let claims = (is_ours && is_issued).then_some(Claims {
             user_id: claims.sub.parse().ok()?,

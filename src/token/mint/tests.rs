@@ -67,7 +67,7 @@ fn valid_claims() -> Value {
 fn a_token_identifies_user_and_session_until_it_expires() {
     for mint in mints() {
         let session = session();
-        let token = mint.issue(&session, NOW);
+        let token = mint.issue(&session, Reach::Everything, NOW);
         let claims = mint.verify(token.as_str(), NOW).unwrap();
         assert_eq!((claims.user_id, claims.session_id), (session.user_id, session.id));
         assert_eq!(claims.token_id, session.token_id);
@@ -81,14 +81,15 @@ fn a_token_identifies_user_and_session_until_it_expires() {
 fn a_token_never_outlives_its_session() {
     let (mint, session) = (mint(), session());
     let late = NOW + (30 * DAY - Duration::from_secs(60));
-    let token = mint.issue(&session, late);
+    let token = mint.issue(&session, Reach::Everything, late);
     assert_eq!(mint.verify(token.as_str(), late).unwrap().expires_at, session.expires_at);
 }
 
 #[test]
 fn a_token_from_the_future_is_refused_beyond_a_minute() {
     let (mint, session) = (mint(), session());
-    let ahead = |seconds| mint.issue(&session, NOW + Duration::from_secs(seconds));
+    let ahead =
+        |seconds| mint.issue(&session, Reach::Everything, NOW + Duration::from_secs(seconds));
     assert!(mint.verify(ahead(60).as_str(), NOW).is_ok());
     assert_eq!(mint.verify(ahead(61).as_str(), NOW).ok(), None);
 }
@@ -99,7 +100,7 @@ fn tokens_are_valid_in_every_year_until_9999() {
     for seconds in [i64::from(i32::MAX), i64::from(u32::MAX), 253_402_300_799] {
         let now = Timestamp::from_seconds(seconds);
         session.expires_at = now + 30 * DAY;
-        let token = mint.issue(&session, now);
+        let token = mint.issue(&session, Reach::Everything, now);
         assert!(mint.verify(token.as_str(), now).is_ok());
         assert_eq!(mint.verify(token.as_str(), now + DAY), Err(InvalidToken::Expired));
     }
@@ -108,7 +109,7 @@ fn tokens_are_valid_in_every_year_until_9999() {
 #[test]
 fn no_changed_shortened_or_extended_token_is_valid() {
     for mint in mints() {
-        refuses_similar_tokens(&mint, mint.issue(&session(), NOW).as_str());
+        refuses_similar_tokens(&mint, mint.issue(&session(), Reach::Everything, NOW).as_str());
     }
 }
 
@@ -242,7 +243,7 @@ fn a_public_key_cannot_be_used_as_an_hmac_secret() {
 #[test]
 fn tokens_of_another_key_issuer_or_audience_are_refused() {
     let key = key();
-    let token = mint_with(&key, terms()).issue(&session(), NOW);
+    let token = mint_with(&key, terms()).issue(&session(), Reach::Everything, NOW);
     let others = [
         mint(),
         mint_with(&key, TokenTerms { issuer: "x".into(), ..terms() }),
@@ -257,11 +258,11 @@ fn tokens_of_another_key_issuer_or_audience_are_refused() {
 fn a_token_is_valid_while_its_key_is_in_the_set() {
     let (old, new) = (key(), key());
     let mint = mint_with(&old, terms());
-    let token = mint.issue(&session(), NOW);
+    let token = mint.issue(&session(), Reach::Everything, NOW);
     mint.replace_keys(KeySet::new(Arc::clone(&new), [Arc::clone(&old)]));
     assert_eq!(mint.key_removals(), 0);
     assert!(mint.verify(token.as_str(), NOW).is_ok());
-    assert!(mint.issue(&session(), NOW).as_str().starts_with(new.header()));
+    assert!(mint.issue(&session(), Reach::Everything, NOW).as_str().starts_with(new.header()));
     let changes = mint.key_changes();
     mint.replace_keys(KeySet::new(Arc::clone(&new), [old]));
     assert!(!changes.has_changed().unwrap(), "the same keys");
@@ -303,7 +304,7 @@ fn a_key_is_the_same_after_writing_and_reading_it() {
     for key in Algorithm::ALL.map(key_for) {
         let again = Arc::new(SigningKey::from_pem(&key.to_pem()).unwrap());
         assert_eq!((again.id(), again.algorithm()), (key.id(), key.algorithm()));
-        let token = mint_with(&key, terms()).issue(&session(), NOW);
+        let token = mint_with(&key, terms()).issue(&session(), Reach::Everything, NOW);
         assert!(mint_with(&again, terms()).verify(token.as_str(), NOW).is_ok());
     }
     for bad in ["", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n", "secret"] {
@@ -341,7 +342,10 @@ fn a_token_without_a_valid_mac_is_refused_even_with_a_valid_signature() {
 #[test]
 fn a_valid_mac_does_not_replace_the_signature() {
     for mint in mints() {
-        let (token, other) = (mint.issue(&session(), NOW), mint.issue(&session(), NOW));
+        let (token, other) = (
+            mint.issue(&session(), Reach::Everything, NOW),
+            mint.issue(&session(), Reach::Everything, NOW),
+        );
         let (signed, _) = token.as_str().rsplit_once('.').unwrap();
         let (_, of_another) = other.as_str().rsplit_once('.').unwrap();
         for signature in ["", "AAAA", of_another] {
@@ -371,6 +375,6 @@ fn the_same_key_in_another_encoding_makes_the_same_mac() {
     }
     let text = pem::encode(&pem::Pem::new("PRIVATE KEY", without));
     let again = Arc::new(SigningKey::from_pem(&text).unwrap());
-    let token = mint_with(&key, terms()).issue(&session(), NOW);
+    let token = mint_with(&key, terms()).issue(&session(), Reach::Everything, NOW);
     assert!(mint_with(&again, terms()).verify(token.as_str(), NOW).is_ok());
 }

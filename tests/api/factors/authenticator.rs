@@ -55,6 +55,12 @@ impl Authenticator {
         Self { verifies_user: false, ..Self::new() }
     }
 
+    /// One that claims to be this one, without its key.
+    pub fn forged(&self) -> Self {
+        let (id, user_handle) = (self.id.clone(), self.user_handle.clone());
+        Self { id, user_handle, ..Self::new() }
+    }
+
     fn authenticator_data(&self, flags: u8, rest: &[u8]) -> Vec<u8> {
         let mut flags = flags | USER_PRESENT;
         if self.verifies_user {

@@ -2,13 +2,17 @@
 
 use std::time::Duration;
 
-use axum::http::StatusCode;
+use axum::{
+    body::Body,
+    http::{Request, StatusCode, header},
+};
 use serde_json::{Value, json};
 
 use super::{
     ADA, Authenticator, PASSWORD, Person, answer_code, answer_passkey, challenge, methods, server,
     token, totp_code,
 };
+use crate::support::NOT_FOUND;
 
 #[tokio::test]
 async fn a_password_alone_opens_no_session_of_a_user_with_a_factor() {
@@ -169,6 +173,37 @@ async fn a_disabled_user_cannot_use_a_passkey() {
         let refused = answer_passkey(&server, &challenge, passkey).await;
         assert_eq!(refused.status, StatusCode::UNAUTHORIZED, "{challenge}");
     }
+}
+
+/// Whoever knows the id of a user logs in with every text that could name a budget of theirs.
+#[tokio::test]
+async fn no_address_that_somebody_types_spends_the_budget_of_a_factor_or_of_a_mailed_code() {
+    let server = server().await;
+    let mut ada = Person::register(&server).await;
+    server.order("PATCH", ADA, "", json!({"emailVerified": true})).await;
+    ada.add_totp(&server).await;
+    let (id, code) = (ada.id.clone(), ada.recovery_codes[0].clone());
+    let typed = ["totp of", "totp codes", "recovery code of", "recovery codes"]
+        .map(|kind| format!("{kind} {id}"))
+        .into_iter()
+        .chain(["codes to", "mailed codes", "mails"].map(|kind| format!("{kind} {ADA}")));
+    for (kind, text) in typed.enumerate() {
+        // A network may fail 20 times on one account.
+        for number in 0..100 {
+            let body = json!({"email": text, "password": "wrong horse"});
+            let request = Request::post("/api/auth/login")
+                .header(header::CONTENT_TYPE, "application/json")
+                .header("x-forwarded-for", format!("198.51.{kind}.{}", number / 20));
+            let wrong = server.send(request.body(Body::from(body.to_string())).unwrap()).await;
+            assert_eq!(wrong.status_and_body(), (404, NOT_FOUND), "{text}");
+        }
+    }
+    server.doorward.save_failures().await.unwrap();
+    token(&answer_code(&server, &challenge(&server).await, &ada.code(&server)).await);
+    token(&answer_code(&server, &challenge(&server).await, &code).await);
+    let reset = json!({"email": ADA, "code": "00000000", "password": "battery staple"});
+    let answer = server.post("/api/auth/reset", &reset).await;
+    assert_eq!(answer.status, StatusCode::UNAUTHORIZED, "{}", answer.body);
 }
 
 #[tokio::test]

@@ -4,6 +4,8 @@ mod authenticator;
 mod enrolment;
 mod login;
 mod notices;
+mod owners;
+mod proofs;
 mod step_up;
 
 use std::time::Duration;

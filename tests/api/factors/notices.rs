@@ -1,12 +1,19 @@
 //! What users are told about their second factors, and what an export and the operator see of them.
 
-use doorward::internals::{credential::factor::FactorKind, mail::Message};
+use std::time::Duration;
+
+use doorward::internals::{
+    Internals, clock::Timestamp, credential::factor::FactorKind, mail::Message,
+};
 use serde_json::{Value, json};
 
 use super::{
     ADA, Authenticator, Person, answer_code, challenge, methods, server, token, totp_code,
 };
-use crate::{outbox::messages, support::TestServer};
+use crate::{
+    outbox::{mails, messages},
+    support::TestServer,
+};
 
 /// The messages since the last time.
 async fn told(server: &TestServer, known: &mut usize) -> Vec<Message> {
@@ -62,6 +69,90 @@ async fn a_user_is_told_of_every_change_and_of_every_code_that_was_used() {
     server.order("POST", ADA, "/factor-reset", Value::Null).await;
     let sent = told(&server, &mut known).await;
     assert!(matches!(sent[..], [Message::FactorResetLink { .. }]), "{sent:?}");
+}
+
+/// When each notice of a missing or wrong factor is due.
+async fn due(server: &TestServer) -> Vec<Timestamp> {
+    let queued = mails(server, ADA).await;
+    let told = |message: &Message| matches!(message, Message::FactorRefused { .. });
+    queued.iter().filter(|mail| told(&mail.mail.message)).map(|mail| mail.due_at).collect()
+}
+
+#[tokio::test]
+async fn a_right_password_without_the_factor_is_told_when_the_challenge_has_expired() {
+    const TEN_MINUTES: Duration = Duration::from_secs(10 * 60);
+    let server = server().await;
+    let mut ada = Person::register(&server).await;
+    server.order("PATCH", ADA, "", json!({"emailVerified": true})).await;
+    ada.add_totp(&server).await;
+
+    // Whoever gives both factors is told nothing, also after a pause, and another device may be asked meanwhile.
+    for _ in 0..3 {
+        let (asked, at) = (challenge(&server).await, server.now());
+        assert_eq!(due(&server).await, [at + TEN_MINUTES]);
+        server.let_pass(Duration::from_secs(60));
+        challenge(&server).await;
+        assert_eq!(due(&server).await, [at + TEN_MINUTES], "one for all");
+        token(&answer_code(&server, &asked, &ada.code(&server)).await);
+        assert_eq!(due(&server).await, []);
+    }
+
+    // Somebody who knows the password is told of, once, however often they try.
+    let at = server.now();
+    for _ in 0..5 {
+        challenge(&server).await;
+    }
+    assert_eq!(due(&server).await, [at + TEN_MINUTES]);
+    // The right answer to another challenge does not take it back.
+    let asked = challenge(&server).await;
+    server.let_pass(Duration::from_secs(30));
+    token(&answer_code(&server, &asked, &ada.code(&server)).await);
+    assert_eq!(due(&server).await, [at + TEN_MINUTES]);
+
+    server.doorward.close_trail().await.unwrap();
+    let path = "/api/admin/audit?kind=factor_asked&limit=100";
+    let events = server.operator("GET", path, Value::Null).await.json()["events"].clone();
+    let events = events.as_array().unwrap();
+    assert_eq!(events.len(), 3 * 2 + 5 + 1);
+    for event in events {
+        assert_eq!(event["subject"], json!(ada.id), "{event}");
+        assert_eq!(event["actor"], json!({"type": "unknown"}), "{event}");
+        assert_eq!(event["details"], json!({"methods": ["pwd"]}), "{event}");
+    }
+}
+
+#[tokio::test]
+async fn the_first_wrong_factor_is_told_at_once() {
+    let server = server().await;
+    let mut ada = Person::register(&server).await;
+    server.order("PATCH", ADA, "", json!({"emailVerified": true})).await;
+    ada.add_totp(&server).await;
+    let asked = challenge(&server).await;
+    let at = server.now();
+    let wrong = if ada.code(&server) == "123456" { "654321" } else { "123456" };
+    assert_eq!(answer_code(&server, &asked, wrong).await.status, 401);
+    assert_eq!(due(&server).await, [at]);
+    let sent = server.doorward.store().claim_mail(at, Duration::from_secs(60), 10).await.unwrap();
+    assert!(sent.iter().any(|sent| matches!(sent.mail.message, Message::FactorRefused { .. })));
+}
+
+#[tokio::test]
+async fn a_challenge_that_nobody_answers_does_not_keep_back_the_notice_of_a_wrong_factor() {
+    let server = server().await;
+    let mut ada = Person::register(&server).await;
+    server.order("PATCH", ADA, "", json!({"emailVerified": true})).await;
+    ada.add_totp(&server).await;
+    let (unanswered, asked_at) = (challenge(&server).await, server.now());
+    server.let_pass(Duration::from_secs(60));
+    let (asked, at) = (challenge(&server).await, server.now());
+    let wrong = if ada.code(&server) == "123456" { "654321" } else { "123456" };
+    // Told at once, and once, whichever challenge is answered.
+    for answered in [&asked, &asked, &unanswered] {
+        assert_eq!(answer_code(&server, answered, wrong).await.status, 401);
+        let mut told = due(&server).await;
+        told.sort_unstable();
+        assert_eq!(told, [at, asked_at + Duration::from_secs(10 * 60)]);
+    }
 }
 
 #[tokio::test]

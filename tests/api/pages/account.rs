@@ -132,7 +132,7 @@ async fn the_export_is_that_of_the_api_as_a_file() {
     let mut browser = Browser::of(&server, "Ada", "ada@example.com").await;
     let token = server.token_of("ada@example.com", PASSWORD).await;
     let of_api = server.request_as(&token, "GET", "/api/me/export", Value::Null).await.json();
-    let answer = browser.get("/account/export").await;
+    let answer = browser.post("/account/export", &[]).await;
     assert_eq!(answer.status, 200);
     assert_eq!(answer.header(header::CONTENT_TYPE), Some("application/json"));
     assert_eq!(
@@ -167,9 +167,13 @@ async fn a_person_without_a_password_leaves_soon_after_a_sign_in() {
     assert_shows(&browser.get("/account").await, 200, &["Your account has no password."]);
     server.let_pass(Duration::from_secs(11 * 60));
     let answer = browser.post("/account/delete", &[]).await;
-    assert_goes_to(&answer, "/step-up?next=%2Faccount");
+    let way = "/step-up?next=%2Faccount%3Fopen%3Ddelete";
+    assert_goes_to(&answer, way);
+    // Nothing here could confirm it.
+    let page = browser.get("/account").await;
+    assert_shows(&page, 200, &["Your account has no password to confirm this with."]);
     // Neither a password nor a passkey: they sign in once more.
-    let answer = browser.get("/step-up?next=%2Faccount").await;
+    let answer = browser.get(way).await;
     let shown = ["Your last sign-in is too long ago", r#"href="/sign-in?other=1""#];
     assert_shows(&answer, 200, &shown);
 

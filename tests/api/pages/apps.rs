@@ -41,11 +41,19 @@ pub(super) struct App<'s> {
     pub(super) host: &'static str,
     pub(super) guard: &'static str,
     pub(super) cookies: Cookies,
+    /// What the browser says that it asks for.
+    pub(super) purpose: Option<&'static str>,
 }
 
 impl<'s> App<'s> {
     pub(super) fn new(server: &'s TestServer) -> Self {
-        Self { server, host: "app.example.com", guard: "reports", cookies: Cookies::new() }
+        Self {
+            server,
+            host: "app.example.com",
+            guard: "reports",
+            cookies: Cookies::new(),
+            purpose: None,
+        }
     }
 
     pub(super) async fn get(&mut self, target: &str) -> Answer {
@@ -58,6 +66,10 @@ impl<'s> App<'s> {
             .header("sec-fetch-dest", "document")
             .header("sec-fetch-site", "none")
             .header(header::COOKIE, cookie_header(&self.cookies));
+        let request = match self.purpose {
+            Some(purpose) => request.header("sec-purpose", purpose),
+            None => request,
+        };
         let answer = self.server.send(request.body(Body::empty()).unwrap()).await;
         keep_cookies(&mut self.cookies, &answer);
         answer
@@ -130,6 +142,44 @@ async fn a_person_signs_up_for_an_app_and_returns_to_the_very_link() {
     browser.post("/sign-out", &[]).await;
     assert_eq!(app.get("/").await.status, 303);
     assert_eq!(other.get("/").await.status, 303);
+}
+
+/// An app's own page, or one of a sibling, causes as many of them as it likes.
+#[tokio::test]
+async fn prefetching_gets_no_codes_and_costs_none() {
+    let server = server_with(GUARDS).await;
+    let mut browser = Browser::of(&server, "Ada", "ada@example.com").await;
+    let mut app = App::new(&server);
+    let sent = app.get("/reports").await;
+    let path = page_path(&sent).to_owned();
+    // More than the 120 codes that a person gets.
+    for _ in 0..150 {
+        for site in ["same-site", "cross-site"] {
+            let request = browser.request("GET", &path).header("sec-fetch-site", site);
+            let request = request.header("sec-purpose", "prefetch");
+            let answer = browser.send(request.body(Body::empty()).unwrap()).await;
+            assert_eq!(answer.status, 403);
+            assert_eq!(answer.header(header::LOCATION), None);
+        }
+    }
+    let code = browser.get(&path).await;
+    assert!(location(&code).starts_with("https://app.example.com/.doorward/in?code="));
+    // A prefetched link does not use the code up.
+    let target = location(&code).strip_prefix(APP).unwrap().to_owned();
+    app.purpose = Some("prefetch;prerender");
+    let prefetched = app.get(&target).await;
+    assert_eq!((prefetched.status.as_u16(), prefetched.set_cookies().len()), (403, 0));
+    // A page of the app that needs a sign-in leads nowhere, and keeps nothing in the browser.
+    let prefetched = app.get("/other").await;
+    assert_eq!((prefetched.status.as_u16(), prefetched.set_cookies().len()), (401, 0));
+    assert_eq!(prefetched.header(header::LOCATION), None);
+    app.purpose = None;
+    let answer = app.get(&target).await;
+    assert_eq!(location(&answer), format!("{APP}/reports"));
+    assert_eq!(app.follow(&answer).await.status, 200);
+    // Whom the app knows may prefetch its pages.
+    app.purpose = Some("prefetch");
+    assert_eq!(app.get("/other").await.status, 200);
 }
 
 #[tokio::test]

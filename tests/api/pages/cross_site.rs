@@ -96,6 +96,123 @@ async fn only_forms_of_this_site_are_accepted() {
     assert_eq!(server.login("ada@example.com", PASSWORD).await.status, 200);
 }
 
+/// The paths of all pages that are opened.
+fn pages() -> Vec<String> {
+    let pages =
+        routes().into_iter().filter(|route| route.is_page() && route.method != Method::Post);
+    let pages: Vec<_> = pages.map(|route| path_of(route.path)).collect();
+    assert!(pages.len() >= 30);
+    pages
+}
+
+/// A browser of an administrator.
+async fn admin_browser(server: &TestServer) -> Browser<'_> {
+    let browser = Browser::of(server, "Ada", "ada@example.com").await;
+    let ada = server.doorward.user_by_email("ada@example.com").await.unwrap().unwrap();
+    server.doorward.grant_role(ada.id, "admin").await.unwrap();
+    browser
+}
+
+/// What another site loads without opening it, with the headers of the browser.
+const LOADED: [(&str, &str); 6] = [
+    ("navigate", "iframe"),
+    ("navigate", "object"),
+    ("navigate", "embed"),
+    ("no-cors", "image"),
+    ("no-cors", "empty"),
+    ("cors", "empty"),
+];
+
+#[tokio::test]
+async fn another_site_that_loads_a_page_cannot_tell_who_its_visitor_is() {
+    let server = server().await;
+    let admin = admin_browser(&server).await;
+    let anonymous = Browser::new(&server);
+    let public = ["/", "/docs"];
+    for path in pages().iter().filter(|path| !public.contains(&path.as_str())) {
+        for site in ["same-site", "cross-site"] {
+            for (mode, dest) in LOADED {
+                let mut answers = Vec::new();
+                for browser in [&admin, &anonymous] {
+                    let mut request = browser.request("GET", path);
+                    let headers = request.headers_mut().unwrap();
+                    headers.insert("sec-fetch-site", site.parse().unwrap());
+                    headers.insert("sec-fetch-mode", mode.parse().unwrap());
+                    headers.insert("sec-fetch-dest", dest.parse().unwrap());
+                    answers.push(server.send(request.body(Body::empty()).unwrap()).await);
+                }
+                let [signed_in, signed_out] = &mut answers[..] else { unreachable!() };
+                assert_eq!(signed_in.status, 403, "{path} {site} {mode} {dest}");
+                for answer in [&mut *signed_in, &mut *signed_out] {
+                    answer.headers.remove("x-request-id");
+                }
+                assert_eq!(signed_in.headers, signed_out.headers, "{path} {site} {mode} {dest}");
+                assert_eq!(signed_in.body, signed_out.body, "{path} {site} {mode} {dest}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_link_of_another_site_downloads_nothing() {
+    let server = server().await;
+    let mut admin = admin_browser(&server).await;
+    let paths = [
+        "/account/export",
+        "/admin/audit/export",
+        "/admin/audit/checkpoint",
+        "/admin/audit/proof",
+        "/admin/users/x/export",
+    ];
+    for path in paths {
+        for site in ["same-site", "cross-site", "same-origin", "none"] {
+            for (number, browser) in
+                [&mut admin, &mut Browser::new(&server)].into_iter().enumerate()
+            {
+                let request = browser.request("GET", path).header("sec-fetch-site", site);
+                let answer = browser.send(request.body(Body::empty()).unwrap()).await;
+                assert_shows(&answer, 405, &[]);
+                assert_eq!(answer.header(header::ALLOW), Some("POST"), "{path} {number}");
+                assert_eq!(answer.header(header::CONTENT_DISPOSITION), None, "{path} {number}");
+            }
+        }
+    }
+    // No page that is opened is a download, which would leave the other site's page in its window.
+    for path in pages() {
+        let request = admin.request("GET", &path).header("sec-fetch-site", "cross-site");
+        let answer = admin.send(request.body(Body::empty()).unwrap()).await;
+        assert_eq!(answer.header(header::CONTENT_DISPOSITION), None, "{path}");
+        assert_ne!(answer.status, 204, "{path}");
+    }
+}
+
+const PURPOSES: [(&str, &str); 4] = [
+    ("sec-purpose", "prefetch"),
+    ("sec-purpose", "prefetch;prerender"),
+    ("purpose", "prefetch"),
+    ("x-moz", "prefetch"),
+];
+
+#[tokio::test]
+async fn a_prefetched_page_is_refused_whoever_has_caused_it() {
+    let server = server().await;
+    let mut admin = admin_browser(&server).await;
+    for path in pages().iter().filter(|path| *path != "/docs") {
+        for (name, value) in PURPOSES {
+            for site in ["same-origin", "same-site", "cross-site", "none"] {
+                let request = admin.request("GET", path).header("sec-fetch-site", site);
+                let request = request.header(name, value);
+                let answer = admin.send(request.body(Body::empty()).unwrap()).await;
+                let expected = if path == "/" { 404 } else { 403 };
+                assert_eq!(answer.status, expected, "{path} {name}: {value} {site}");
+                assert_eq!(answer.set_cookies(), [""; 0], "{path}");
+                assert_eq!(answer.header(header::LOCATION), None, "{path}");
+                assert_eq!(answer.header(header::CACHE_CONTROL), Some("no-store"), "{path}");
+            }
+        }
+    }
+}
+
 #[tokio::test]
 async fn forms_of_this_site_are_accepted_with_fetch_metadata_or_an_origin() {
     let server = server().await;

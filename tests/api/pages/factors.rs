@@ -143,10 +143,18 @@ async fn a_recovery_code_stands_in_once_and_is_replaced() {
     let wrong = send("00000-00000-00000-00000-00000").await;
     assert_shows(&wrong, 400, &["recovery-fault", "<details class=\"decision\" open>"]);
     let used = send(&codes[0].to_lowercase().replace('-', " ")).await;
-    assert_shows(&used, 200, &["Your new recovery code", "href=\"/account\""]);
+    let shown = [
+        "Your new recovery code",
+        "<a class=\"button\" href=\"/account/security?done=recovered\">Replace what you lost</a>",
+        "<a class=\"button quiet\" href=\"/account\">",
+    ];
+    assert_shows(&used, 200, &shown);
     let [new] = &recovery_codes(&used)[..] else { panic!("one code") };
     assert!(!codes.contains(new));
     assert!(other.is_signed_in().await);
+    let page = other.get("/account/security?done=recovered").await;
+    let shown = ["You used a recovery code.", "/account/security/totp/remove"];
+    assert_shows(&page, 200, &shown);
     let mut third = Browser::new(&server);
     for (code, status) in [(&codes[0], 400), (new, 200)] {
         let page = asked(&mut third).await;
@@ -275,6 +283,27 @@ async fn a_person_on_the_way_to_an_app_gives_the_factor_and_goes_on() {
 }
 
 #[tokio::test]
+async fn a_recovery_code_on_the_way_to_an_app_leads_to_what_was_lost_and_then_to_the_app() {
+    let server = server_with(GUARDS).await;
+    let mut browser = Browser::of(&server, "Ada", EMAIL).await;
+    let (_, codes) = set_up(&mut browser).await;
+    let (mut site, mut other) = (SiteApp::new(&server), Browser::new(&server));
+    let path = page_path(&site.get("/numbers").await).to_owned();
+    let typed = [("email", EMAIL), ("password", PASSWORD), ("for", sealed(&path))];
+    let page = other.post("/sign-in", &typed).await;
+    let action = "/sign-in/factor";
+    let recovery = fields(&page, action, &[("recovery", "1"), ("code", &codes[0])]);
+    let used = other.post(action, &recovery).await;
+    let security = format!("/account/security?done=recovered&for={}", sealed(&path));
+    assert_shows(&used, 200, &[&security.replace('&', "&#38;"), &path]);
+    let page = other.get(&security).await;
+    let shown = ["You used a recovery code.", "Continue to Reports", &format!("href=\"{path}\"")];
+    assert_shows(&page, 200, &shown);
+    let done = other.get(&path).await;
+    assert!(location(&done).starts_with("https://app.example.com/.doorward/in?code="));
+}
+
+#[tokio::test]
 async fn a_wrong_code_of_the_setup_shows_the_same_secret_again() {
     let server = server().await;
     let mut browser = Browser::of(&server, "Ada", EMAIL).await;
@@ -299,7 +328,14 @@ async fn an_app_is_removed() {
     let server = server().await;
     let mut browser = Browser::of(&server, "Ada", EMAIL).await;
     set_up(&mut browser).await;
-    let removed = browser.post("/account/security/totp/remove", &[]).await;
+    // Without a script, a page asks first.
+    let question = browser.post("/account/security/totp/remove", &[]).await;
+    let shown = ["Remove “Authenticator app”?", "It is your last second factor."];
+    assert_shows(&question, 200, &shown);
+    let page = browser.get("/account/security").await;
+    assert_shows(&page, 200, &["8 of 8 codes are left."]);
+    let confirmed = [("confirmed", "1")];
+    let removed = browser.post("/account/security/totp/remove", &confirmed).await;
     assert_goes_to(&removed, "/account/security?done=removed");
     assert_shows(&browser.get("/account/security?done=removed").await, 200, &["It is removed."]);
     // A second click does no harm.

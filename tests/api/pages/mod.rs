@@ -17,6 +17,7 @@ mod reset;
 mod sessions;
 mod sign_in;
 mod sign_up;
+mod sign_up_passkey;
 mod step_up;
 mod verify_for_app;
 

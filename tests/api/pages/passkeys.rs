@@ -214,7 +214,16 @@ async fn a_passkey_is_renamed_and_removed() {
     eve.post(remove, &[("id", &id)]).await;
     assert_eq!(browser.get(&path).await.status, 200);
 
-    let page = browser.post(remove, &[("id", &id)]).await;
+    // Without a script, a page asks first.
+    let question = browser.post(remove, &[("id", &id)]).await;
+    let shown = ["Remove “My &#60;phone&#62;”?", "It is your last second factor.", "Keep it"];
+    assert_shows(&question, 200, &shown);
+    assert!(!has_script(&question));
+    assert_eq!(browser.get(&path).await.status, 200, "nothing is removed yet");
+    let confirmed = fields(&question, remove, &[("confirmed", "1")]);
+    eve.post(remove, &confirmed).await;
+    assert_eq!(browser.get(&path).await.status, 200);
+    let page = browser.post(remove, &confirmed).await;
     let shown = ["It is removed.", "You have no passkeys yet.", "signalUnknownCredential"];
     assert_shows(&page, 200, &shown);
     assert!(has_script(&page));
@@ -235,7 +244,8 @@ async fn the_last_way_to_sign_in_is_not_removed() {
     let page = browser.get("/account/security").await;
     let (_, rest) = page.body.split_once("/account/security/passkeys/").unwrap();
     let id = rest.split('"').next().unwrap();
-    let page = browser.post("/account/security/passkeys/remove", &[("id", id)]).await;
+    let confirmed = [("id", id), ("confirmed", "1")];
+    let page = browser.post("/account/security/passkeys/remove", &confirmed).await;
     assert_shows(&page, 409, &["This is the last way to sign in to your account."]);
     let mut other = Browser::new(&server);
     assert_goes_to(&sign_in(&mut other, &mut phone, "").await, "/account");
@@ -250,6 +260,50 @@ async fn passwordless(server: &TestServer) -> Browser<'_> {
     let mut browser = Browser::new(server);
     browser.cookies.insert(super::COOKIE.into(), cookie);
     browser
+}
+
+#[tokio::test]
+async fn somebody_with_only_a_passkey_changes_the_address_and_leaves() {
+    const STEP_UP: &str = "/step-up";
+    let server = server().await;
+    let mut browser = passwordless(&server).await;
+    let mut phone = Authenticator::new();
+    add(&mut browser, ADD, &mut phone).await;
+    // A passkey that was just used confirms it.
+    let page = browser.get("/account").await;
+    assert_shows(&page, 200, &["action=\"/account/email\"", "action=\"/account/delete\""]);
+    assert!(!page.body.contains("type=\"password\""), "{}", page.body);
+    let mut confirm = async |browser: &mut Browser<'_>, form: &str| {
+        server.let_pass(Duration::from_secs(11 * 60));
+        let page = browser.get("/account").await;
+        let way = format!("/step-up?next=%2Faccount%3Fopen%3D{form}");
+        assert_shows(&page, 200, &[&format!("href=\"{way}\"")]);
+        assert!(!page.body.contains("no password to confirm"), "{}", page.body);
+        let page = browser.get(&way).await;
+        assert_shows(&page, 200, &["Use a passkey", "Before you "]);
+        let right = phone.get(&options(&page)).to_string();
+        let mut answer = fields(&page, STEP_UP, &[]);
+        answer.retain(|(name, _)| *name != "credential");
+        answer.push(("credential", &right));
+        let done = browser.post(STEP_UP, &answer).await;
+        let back = format!("/account?open={form}&done=confirmed");
+        assert_goes_to(&done, &format!("{back}#{form}"));
+        browser.get(&back).await
+    };
+    let page = confirm(&mut browser, "email").await;
+    assert_shows(&page, 200, &["It is you.", "<details class=\"item\" open>"]);
+    let typed = [("email", "augusta@example.com")];
+    assert_goes_to(&browser.post("/account/email", &typed).await, "/account?done=email");
+    assert_shows(&browser.get("/account").await, 200, &["augusta@example.com"]);
+    // The name needs no proof.
+    server.let_pass(Duration::from_secs(11 * 60));
+    let renamed = browser.post("/account/name", &[("name", "Augusta")]).await;
+    assert_goes_to(&renamed, "/account?done=name");
+    let page = confirm(&mut browser, "delete").await;
+    assert_shows(&page, 200, &["<details id=\"delete\" open>", "Delete my account for good"]);
+    let answer = browser.post("/account/delete", &[]).await;
+    assert_goes_to(&answer, "/account?done=deleted");
+    assert!(!browser.is_signed_in().await);
 }
 
 #[tokio::test]

@@ -53,6 +53,48 @@ async fn everybody_sees_the_app_and_the_id_and_only_operators_the_reason() {
     assert_shows(&page, 200, &reason);
 }
 
+/// The scope decides, and not the name of a role.
+#[tokio::test]
+async fn those_with_the_scope_see_the_reason_and_nobody_else() {
+    let roles = r#"
+        [admin.admin]
+        scopes = ["mail:read"]
+        [admin.auditor]
+        scopes = ["guards:read"]
+        [admin.nearby]
+        scopes = ["guards:read"]
+        allow = 'request.address.inNetwork("10.0.0.0/8")'
+        [admin.here]
+        scopes = ["guards:read"]
+        allow = 'request.address.inNetwork("127.0.0.0/8")'
+    "#;
+    let server = server_with(&format!("{roles}{GUARDS}")).await;
+    let id = refusal(&server).await;
+    for (number, (role, sees)) in
+        [("admin", false), ("auditor", true), ("nearby", false), ("here", true), ("staff", false)]
+            .into_iter()
+            .enumerate()
+    {
+        let email = format!("{number}@example.com");
+        let mut browser = Browser::of(&server, "Ada", &email).await;
+        server.order("PUT", &email, &format!("/roles/{role}"), Value::Null).await;
+        let page = browser.get(&format!("/refused/{id}")).await;
+        assert_shows(&page, 200, &["Reports &#38; more", &id]);
+        assert_eq!(page.body.contains("analyst"), sees, "{role}: {}", page.body);
+        // It is what they see in the administration.
+        let listed = browser.get(&format!("/admin/refusals/{id}")).await;
+        assert_eq!(listed.status == 200, sees, "{role}");
+        // The page on the host of the app has the link for them alone.
+        let token = server.token_of(&email, super::PASSWORD).await;
+        let session = server.doorward.caller(&token).await.unwrap().session;
+        let cookie = server.doorward.cookies().app_cookie(&session, "https://app.example.com");
+        let cookie = format!("__Host-doorward-app={cookie}");
+        let page = visit(&server, "/x", &[("cookie", &*cookie)]).await;
+        assert_shows(&page, 403, &[]);
+        assert_eq!(page.body.contains("/refused/"), sees, "{role}: {}", page.body);
+    }
+}
+
 #[tokio::test]
 async fn whoever_was_refused_tries_again_or_asks_the_contact() {
     let contact = "[branding]\ncontact = 'help@example.com'\n";

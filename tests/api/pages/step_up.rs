@@ -5,11 +5,11 @@ use std::time::Duration;
 use super::{
     Browser, PASSWORD,
     apps::{App, GUARDS, location, page_path, sealed},
-    assert_goes_to, assert_shows, factors, has_script,
+    assert_goes_to, assert_shows, factors, has_script, hidden,
     mail::fields,
-    server, server_with,
+    options, server, server_with,
 };
-use crate::support::TestServer;
+use crate::{factors::Authenticator, support::TestServer};
 
 const EMAIL: &str = "ada@example.com";
 const STEP_UP: &str = "/step-up";
@@ -69,7 +69,7 @@ async fn the_password_is_followed_by_the_factor() {
     // With a recovery code, which is replaced.
     let_pass_minutes(&server, 11);
     let page = browser.post(STEP_UP, &password).await;
-    let challenge = super::hidden(&page, "challenge");
+    let challenge = hidden(&page, "challenge");
     let recovery = [
         ("challenge", &*challenge),
         ("recovery", "1"),
@@ -88,14 +88,35 @@ async fn changes_of_the_account_need_a_proof_that_is_not_long_ago() {
     let mut browser = Browser::of(&server, "Ada", EMAIL).await;
     factors::set_up(&mut browser).await;
     let_pass_minutes(&server, 11);
-    let way = "/step-up?next=%2Faccount";
-    assert_goes_to(&browser.get("/account/export").await, way);
-    for (path, typed) in [
-        ("/account/email", vec![("email", "augusta@example.com"), ("password", PASSWORD)]),
-        ("/account/password", vec![("current", PASSWORD), ("new", "battery staple")]),
-        ("/account/delete", vec![("password", PASSWORD)]),
+    assert_goes_to(&browser.post("/account/export", &[]).await, "/step-up?next=%2Faccount");
+    let account = browser.get("/account").await;
+    for (path, typed, form, why) in [
+        (
+            "/account/email",
+            vec![("email", "augusta@example.com"), ("password", PASSWORD)],
+            "email",
+            "Before you change your e-mail address",
+        ),
+        (
+            "/account/password",
+            vec![("current", PASSWORD), ("new", "battery staple")],
+            "password",
+            "Before you change your password",
+        ),
+        (
+            "/account/delete",
+            vec![("password", PASSWORD)],
+            "delete",
+            "Before you delete your account",
+        ),
     ] {
-        assert_goes_to(&browser.post(path, &typed).await, way);
+        let way = format!("/step-up?next=%2Faccount%3Fopen%3D{form}");
+        assert_goes_to(&browser.post(path, &typed).await, &way);
+        // Nobody has to type anything before they learn that.
+        assert_shows(&account, 200, &[&format!("href=\"{way}\"")]);
+        assert!(!account.body.contains(&format!("action=\"{path}\"")), "{path}");
+        let follows = "After it, you are asked for a code from your authenticator app.";
+        assert_shows(&browser.get(&way).await, 200, &[why, follows]);
     }
     let way = "/step-up?next=%2Faccount%2Fsecurity";
     for path in ["/account/security/totp/remove", "/account/security/codes"] {
@@ -123,12 +144,22 @@ async fn an_app_says_what_it_asks_for_and_gets_the_person_back() {
 
     let (app, _) = factors::set_up(&mut browser).await;
     // A passkey cannot be asked for.
+    let way = format!("/account/security?ask=phr&for={target}");
     assert_goes_to(&browser.get(&path("phr")).await, &way);
     let_pass_minutes(&server, 2);
     let page = browser.get(&path("two")).await;
-    assert_shows(&page, 200, &["Reports asks for your second factor", "one-time-code"]);
+    let shown = [
+        "Reports asks for your second factor",
+        "A password alone is not enough for this app.",
+        "name=\"password\"",
+    ];
+    assert_shows(&page, 200, &shown);
+    assert!(!page.body.contains("one-time-code"), "everything is proved anew");
     assert!(!has_script(&page));
-    assert_shows(&browser.get(&path("again")).await, 200, &["Reports asks you to confirm"]);
+    let page = browser.post(STEP_UP, &fields(&page, STEP_UP, &[("password", PASSWORD)])).await;
+    assert_shows(&page, 200, &["Reports asks for your second factor", "one-time-code"]);
+    let shown = ["Reports asks you to confirm", "Your last sign-in is too long ago for this app."];
+    assert_shows(&browser.get(&path("again")).await, 200, &shown);
     let code = app.code(&server);
     let done = browser.post(STEP_UP, &fields(&page, STEP_UP, &[("code", &code)])).await;
     assert!(location(&done).starts_with("https://app.example.com/.doorward/in?code="));
@@ -138,6 +169,145 @@ async fn an_app_says_what_it_asks_for_and_gets_the_person_back() {
     // What was proved a moment ago is not asked for again.
     let again = browser.get(&path("two")).await;
     assert!(location(&again).starts_with("https://app.example.com/.doorward/in?code="));
+}
+
+/// A guard that takes nothing but passkeys and security keys, and the return target of somebody whom it refuses.
+const RESISTANT: &str = r#"
+    [guards.reports]
+    title = "Reports"
+    allow = 'session.phishingResistant'
+    proxy = "caddy"
+    origins = ["https://app.example.com"]
+"#;
+
+/// Signs the browser in to the app, and returns where the guard then sends it.
+async fn sent_by_guard(browser: &mut Browser<'_>, site: &mut App<'_>) -> String {
+    let mut answer = site.get("/numbers").await;
+    if page_path(&answer).starts_with("/sign-in") {
+        answer = browser.get(page_path(&answer)).await;
+    }
+    while location(&answer).starts_with("https://app.example.com") {
+        answer = site.follow(&answer).await;
+    }
+    page_path(&answer).to_owned()
+}
+
+#[tokio::test]
+async fn an_app_that_asks_for_a_passkey_is_offered_nothing_else() {
+    let server = server_with(RESISTANT).await;
+    let mut browser = Browser::of(&server, "Ada", EMAIL).await;
+    let mut site = App::new(&server);
+    let way = sent_by_guard(&mut browser, &mut site).await;
+    let offers_passkeys_only = |page: &crate::support::Answer| {
+        assert_shows(page, 200, &["Reports asks for a passkey.", "/account/security/passkey?for="]);
+        assert!(!page.body.contains("/account/security/totp"), "a code is not enough");
+        assert!(!page.body.contains("second factor. Set one up"), "{}", page.body);
+    };
+    assert!(way.ends_with("&ask=phr"), "{way}");
+    offers_passkeys_only(&browser.get(&way).await);
+    // An app is no way in, and its owner is asked for the same.
+    factors::set_up(&mut browser).await;
+    let again = sent_by_guard(&mut browser, &mut site).await;
+    assert!(again.ends_with("&ask=phr"), "{again}");
+    let page = browser.get(&again).await;
+    assert_shows(&page, 200, &["Reports asks for a passkey.", "/account/security/passkey?for="]);
+    assert!(!page.body.contains("href=\"/account/security/totp"), "{}", page.body);
+    // After they have proved who they are, it still is.
+    let_pass_minutes(&server, 11);
+    let page = browser.get(&again).await;
+    let confirm = "/step-up?next=%2Faccount%2Fsecurity%3Fask%3Dphr&#38;for=";
+    assert_shows(&page, 200, &["Reports asks for a passkey.", confirm]);
+    let target = sealed(&again).strip_suffix("&ask=phr").unwrap();
+    let asked = format!("/step-up?next=%2Faccount%2Fsecurity%3Fask%3Dphr&for={target}");
+    let page = browser.get(&asked).await;
+    assert_shows(&page, 200, &["Before you change how you sign in", "a code from your"]);
+    let path = format!("/account/security/passkey?for={target}");
+    let back = format!("/step-up?next=%2Faccount%2Fsecurity%2Fpasskey&for={target}");
+    assert_goes_to(&browser.get(&path).await, &back);
+    assert_shows(&browser.get(&back).await, 200, &["Before you add a passkey"]);
+}
+
+/// Adds a passkey or a security key at this path.
+async fn add(browser: &mut Browser<'_>, path: &str, device: &mut Authenticator) {
+    let page = browser.get(path).await;
+    let (setup, made) = (hidden(&page, "setup"), device.create(&options(&page)).to_string());
+    browser.post(path, &[("setup", &setup), ("credential", &made)]).await;
+}
+
+#[tokio::test]
+async fn what_a_guard_asks_for_is_what_is_accepted() {
+    let server = server_with(RESISTANT).await;
+    let mut browser = Browser::of(&server, "Ada", EMAIL).await;
+    let (app, codes) = factors::set_up(&mut browser).await;
+    let mut phone = Authenticator::new();
+    add(&mut browser, "/account/security/passkey", &mut phone).await;
+    let mut site = App::new(&server);
+    let target = sealed(page_path(&site.get("/numbers").await)).to_owned();
+    let path = format!("/step-up?ask=phr&for={target}");
+    let_pass_minutes(&server, 2);
+    let page = browser.get(&path).await;
+    let shown = ["Reports asks for your passkey", "A password or a code is not enough."];
+    assert_shows(&page, 200, &shown);
+    for other in ["one-time-code", "current-password", "Use a recovery code"] {
+        assert!(!page.body.contains(other), "{other}");
+    }
+    let before = browser.cookies.clone();
+    let challenge = hidden(&page, "challenge");
+    let code = app.code(&server);
+    let sent = [("ask", "phr"), ("for", &*target)];
+    for more in [
+        vec![("password", PASSWORD)],
+        vec![("challenge", &*challenge), ("code", &*code)],
+        vec![("challenge", &*challenge), ("recovery", "1"), ("code", &codes[0])],
+    ] {
+        let refused = browser.post(STEP_UP, &[&sent[..], &more].concat()).await;
+        assert_shows(&refused, 400, &["Only a passkey or a security key is enough here."]);
+        assert!(has_script(&refused), "the passkey can still answer");
+        assert_eq!(browser.cookies, before, "the session has proved nothing");
+    }
+    // Neither code is used up.
+    let other = Browser::new(&server).sign_in(EMAIL).await;
+    let challenged = hidden(&other, "challenge");
+    let fields = [("challenge", &*challenged), ("code", &*code)];
+    assert_goes_to(&Browser::new(&server).post("/sign-in/factor", &fields).await, "/account");
+    let right = phone.get(&options(&page)).to_string();
+    let answer = [("challenge", &*challenge), ("credential", &right)];
+    let done = browser.post(STEP_UP, &[&sent[..], &answer].concat()).await;
+    assert!(location(&done).starts_with("https://app.example.com/.doorward/in?code="));
+}
+
+#[tokio::test]
+async fn a_password_only_comes_before_a_security_key() {
+    let server = server_with(RESISTANT).await;
+    let mut browser = Browser::of(&server, "Ada", EMAIL).await;
+    let (app, _) = factors::set_up(&mut browser).await;
+    let mut key = Authenticator::security_key();
+    add(&mut browser, "/account/security/key", &mut key).await;
+    let mut site = App::new(&server);
+    let target = sealed(page_path(&site.get("/numbers").await)).to_owned();
+    let path = format!("/step-up?ask=phr&for={target}");
+    let_pass_minutes(&server, 11);
+    // A sign-in with two factors, neither of which resists phishing.
+    let page = browser.sign_in(EMAIL).await;
+    let (challenge, code) = (hidden(&page, "challenge"), app.code(&server));
+    browser.post("/sign-in/factor", &[("challenge", &challenge), ("code", &code)]).await;
+    let sent = [("ask", "phr"), ("for", &*target)];
+    let password = [&sent[..], &[("password", PASSWORD)]].concat();
+    let page = browser.post(STEP_UP, &password).await;
+    assert_shows(&page, 200, &["Use your security key"]);
+    assert!(page.set_cookies().is_empty(), "the password is not the answer");
+    assert!(!page.body.contains("one-time-code"));
+    let_pass_minutes(&server, 11);
+    let asked = browser.get(&path).await;
+    assert_shows(&asked, 200, &["After it, you are asked for your security key."]);
+    let wrong = [&sent[..], &[("password", "wrong")]].concat();
+    let wrong = browser.post(STEP_UP, &wrong).await;
+    assert_shows(&wrong, 400, &["This is not your current password."]);
+    let page = browser.post(STEP_UP, &password).await;
+    let (challenge, right) = (hidden(&page, "challenge"), key.get(&options(&page)).to_string());
+    let answer = [("challenge", &*challenge), ("credential", &right)];
+    let done = browser.post(STEP_UP, &[&sent[..], &answer].concat()).await;
+    assert!(location(&done).starts_with("https://app.example.com/.doorward/in?code="));
 }
 
 #[tokio::test]

@@ -132,7 +132,7 @@ impl Model<'_> {
                 let mut session = self.session_of(user);
                 session.user_id = one_time.user_id;
                 self.world.sessions.push(session.clone());
-                OneTimeUse::SignIn(Some(Box::new(session)))
+                OneTimeUse::SignIn { session: Some(Box::new(session)), trusted_device: None }
             }
             _ => OneTimeUse::VerifyEmail,
         }

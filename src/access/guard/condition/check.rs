@@ -65,8 +65,8 @@ pub(super) fn check(
     request_fields.dedup();
     let error =
         |at: &IdedExpr, message| ConditionError { at: position(program, text, at), message };
-    let prepared =
-        Prepared::new(program.expression()).map_err(|failed| error(failed.at, failed.message))?;
+    let prepared = Prepared::new(program.expression(), subject.pattern_limit())
+        .map_err(|failed| error(failed.at, failed.message))?;
     check_limits(&prepared).map_err(|(at, message)| error(at, message))?;
     check_types(subject, wanted, &prepared, program, text)?;
     Ok(Checked { prepared, request_fields })
@@ -361,7 +361,8 @@ mod tests {
         for name in FUNCTIONS.iter().filter(|name| !COMPILED.contains(name)) {
             let known = [format!("{name}(user)"), format!("user.{name}()")].iter().any(|call| {
                 let program = super::super::LANGUAGE.compile(call).unwrap();
-                let Ok(prepared) = Prepared::new(program.expression()) else { return false };
+                let limit = Subject::Caller.pattern_limit();
+                let Ok(prepared) = Prepared::new(program.expression(), limit) else { return false };
                 let evaluation = Evaluation::new(&prepared, Variables::new(&caller, &request));
                 !matches!(
                     evaluation.resolve(&prepared.expression),

@@ -13,7 +13,7 @@ use crate::{
     clock::Timestamp,
     credential::factor::FactorKind,
     session::Session,
-    user::{ApiKey, Email, Name, User},
+    user::{ApiKey, Email, MAX_ROLES, Name, User},
 };
 
 /// A variable and its fields.
@@ -49,8 +49,6 @@ const SESSION: [&str; 6] =
 pub(super) const REQUEST: &str = "request";
 const REQUEST_FIELDS: [&str; 6] = ["method", "host", "path", "scheme", "address", "time"];
 
-/// A user with more roles has no `roles` field.
-pub const MAX_ROLES: usize = 64;
 /// A request whose path is longer or has more segments has no `path` field.
 const MAX_PATH_BYTES: usize = 1024;
 const MAX_SEGMENTS: usize = 32;
@@ -279,7 +277,7 @@ fn session_fields(session: &Session) -> Vec<Field> {
         ("strength", Box::new(CelInt::from(i64::from(session.methods.strength())))),
         ("phishingResistant", Box::new(CelBool::from(session.methods.resist_phishing()))),
         // A time and not an age: a condition that does not read the request is evaluated once.
-        ("verifiedAt", timestamp(session.authenticated_at)),
+        ("verifiedAt", timestamp(session.verified_at())),
     ]
 }
 

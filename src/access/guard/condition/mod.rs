@@ -42,7 +42,7 @@ use self::{
 pub use self::{
     explain::{Explanation, Step},
     expression::Expression,
-    facts::{CallerFacts, MAX_ROLES, RequestFacts, host_of, path_of},
+    facts::{CallerFacts, RequestFacts, host_of, path_of},
     subject::Subject,
     text_value::ExpressionValue,
 };

@@ -25,26 +25,24 @@ pub(super) struct Pattern {
 }
 
 impl Pattern {
-    /// The most memory of a pattern, and of its compilation.
-    const MAX_BYTES: usize = 1 << 20;
     const MAX_NESTING: u32 = 50;
 
-    /// Compiles a pattern.
+    /// Compiles a pattern. It and its compilation take at most so many bytes.
     ///
     /// # Errors
     /// A message, if it is not a valid pattern or takes too much memory.
-    pub(super) fn compile(text: &str) -> Result<Self, String> {
+    pub(super) fn compile(text: &str, most_bytes: usize) -> Result<Self, String> {
         let syntax = syntax::Config::new().nest_limit(Self::MAX_NESTING);
         if let Err(error) = syntax::parse_with(text, &syntax) {
             return Err(format!("matches(): not a valid pattern: {}", last_line(&error)));
         }
         let limits = dense::Config::new()
             .start_kind(StartKind::Unanchored)
-            .dfa_size_limit(Some(Self::MAX_BYTES))
-            .determinize_size_limit(Some(Self::MAX_BYTES));
+            .dfa_size_limit(Some(most_bytes))
+            .determinize_size_limit(Some(most_bytes));
         let automaton = dense::Builder::new()
             .syntax(syntax)
-            .thompson(thompson::Config::new().nfa_size_limit(Some(Self::MAX_BYTES)))
+            .thompson(thompson::Config::new().nfa_size_limit(Some(most_bytes)))
             .configure(limits)
             .build(text);
         match automaton {
@@ -53,12 +51,22 @@ impl Pattern {
                 "matches(): a Unicode word boundary cannot be compiled: write (?-u:\\b) instead of \\b"
                     .into(),
             ),
-            Err(_) => Err(
-                "matches(): the pattern takes more than 1 MiB: repeat less, or write [a-z0-9_] or (?-u:\\w) instead of \
-                 \\w"
-                    .into(),
-            ),
+            Err(_) => {
+                let most = match most_bytes >> 20 {
+                    0 => format!("{} KiB", most_bytes >> 10),
+                    most => format!("{most} MiB"),
+                };
+                Err(format!(
+                    "matches(): the pattern takes more than {most}: repeat less, or write [a-z0-9_] or (?-u:\\w) instead \
+                     of \\w"
+                ))
+            }
         }
+    }
+
+    /// How much memory it takes.
+    pub(super) fn bytes(&self) -> usize {
+        self.automaton.memory_usage()
     }
 
     pub(super) fn text(&self) -> &str {
@@ -114,9 +122,11 @@ impl StaticVal for Pattern {}
 mod tests {
     use super::*;
 
+    const MOST_BYTES: usize = 1 << 20;
+
     fn finds(pattern: &str, text: &str) -> bool {
-        let pattern =
-            Pattern::compile(pattern).unwrap_or_else(|error| panic!("{pattern}: {error}"));
+        let pattern = Pattern::compile(pattern, MOST_BYTES)
+            .unwrap_or_else(|error| panic!("{pattern}: {error}"));
         *matches(&CelString::from(text), &pattern).unwrap().inner()
     }
 
@@ -148,7 +158,7 @@ mod tests {
             (r"^\w{2,200}$", "more than 1 MiB"),
             (r"\bstaff\b", r"(?-u:\b)"),
         ] {
-            let error = Pattern::compile(pattern).map(|_| ()).unwrap_err();
+            let error = Pattern::compile(pattern, MOST_BYTES).map(|_| ()).unwrap_err();
             assert!(error.contains(message), "{pattern}: {error}");
         }
     }

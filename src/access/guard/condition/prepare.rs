@@ -18,6 +18,34 @@ pub(super) struct Prepared {
     parts: Vec<Part>,
 }
 
+/// The parts so far.
+struct Parts {
+    all: Vec<Part>,
+    limit: PatternLimit,
+}
+
+/// How much memory patterns may take, and with it the time in which they are compiled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PatternLimit {
+    /// Those of the operator: this much for each.
+    Each(usize),
+    /// Those of anybody: this much for all patterns of a condition.
+    Together(usize),
+}
+
+impl Parts {
+    /// How much memory the next pattern may take.
+    fn pattern_bytes(&self) -> usize {
+        match self.limit {
+            PatternLimit::Each(bytes) => bytes,
+            PatternLimit::Together(bytes) => self.all.iter().fold(bytes, |left, part| match part {
+                Part::Pattern(pattern) => left.saturating_sub(pattern.bytes()),
+                _ => left,
+            }),
+        }
+    }
+}
+
 /// What a variable of a prepared expression stands for.
 pub(super) enum Part {
     Pattern(Pattern),
@@ -71,10 +99,13 @@ impl Prepared {
     ///
     /// # Errors
     /// For the first pattern or network that is not valid.
-    pub(super) fn new(expression: &IdedExpr) -> Result<Self, PrepareError<'_>> {
-        let mut parts = Vec::new();
+    pub(super) fn new(
+        expression: &IdedExpr,
+        limit: PatternLimit,
+    ) -> Result<Self, PrepareError<'_>> {
+        let mut parts = Parts { all: Vec::new(), limit };
         let expression = prepare(expression, &mut parts)?;
-        Ok(Self { expression, parts })
+        Ok(Self { expression, parts: parts.all })
     }
 
     /// What a variable of a prepared expression stands for.
@@ -104,10 +135,7 @@ impl Prepared {
 }
 
 /// Copies an expression and replaces the parts that are not evaluated by the interpreter.
-fn prepare<'e>(
-    expression: &'e IdedExpr,
-    parts: &mut Vec<Part>,
-) -> Result<IdedExpr, PrepareError<'e>> {
+fn prepare<'e>(expression: &'e IdedExpr, parts: &mut Parts) -> Result<IdedExpr, PrepareError<'e>> {
     let prepared = match &expression.expr {
         Expr::Call(call) => Expr::Call(CallExpr {
             func_name: call.func_name.clone(),
@@ -148,14 +176,14 @@ fn prepare<'e>(
 
 fn prepare_all<'e>(
     expressions: &'e [IdedExpr],
-    parts: &mut Vec<Part>,
+    parts: &mut Parts,
 ) -> Result<Vec<IdedExpr>, PrepareError<'e>> {
     expressions.iter().map(|expression| prepare(expression, parts)).collect()
 }
 
 fn prepare_entries<'e>(
     entries: &'e [IdedEntryExpr],
-    parts: &mut Vec<Part>,
+    parts: &mut Parts,
 ) -> Result<Vec<IdedEntryExpr>, PrepareError<'e>> {
     let mut prepared = Vec::with_capacity(entries.len());
     for entry in entries {
@@ -180,7 +208,7 @@ fn compiled<'e>(
     expression: &'e IdedExpr,
     call: &CallExpr,
     arguments: &'e [IdedExpr],
-    parts: &mut Vec<Part>,
+    parts: &mut Parts,
 ) -> Result<IdedExpr, PrepareError<'e>> {
     let is_network = call.func_name == "inNetwork";
     let argument = if is_network { "network" } else { "pattern" };
@@ -199,7 +227,7 @@ fn compiled<'e>(
     let part = if is_network {
         IpNetwork::parse(text.inner()).map(Part::Network)
     } else {
-        Pattern::compile(text.inner()).map(Part::Pattern)
+        Pattern::compile(text.inner(), parts.pattern_bytes()).map(Part::Pattern)
     };
     let part = part.map_err(|message| PrepareError { at: &arguments[0], message })?;
     Ok(IdedExpr { id: *id, expr: add(parts, part) })
@@ -208,7 +236,7 @@ fn compiled<'e>(
 /// Prepares a list that is only read. A list of literals is built once.
 fn prepare_list<'e>(
     expression: &'e IdedExpr,
-    parts: &mut Vec<Part>,
+    parts: &mut Parts,
 ) -> Result<IdedExpr, PrepareError<'e>> {
     if let Expr::List(list) = &expression.expr
         && list.optional_indices.is_empty()
@@ -237,7 +265,7 @@ fn constant(expression: &IdedExpr) -> Option<Box<dyn Val>> {
 fn prepare_loop<'e>(
     whole: &'e IdedExpr,
     comprehension: &'e ComprehensionExpr,
-    parts: &mut Vec<Part>,
+    parts: &mut Parts,
 ) -> Result<Loop, PrepareError<'e>> {
     let ComprehensionExpr { accu_init, loop_step, iter_range, iter_var, .. } = comprehension;
     let (kind, condition, body) = match (&accu_init.expr, &loop_step.expr) {
@@ -283,7 +311,7 @@ fn appended(step: &IdedExpr) -> Option<&IdedExpr> {
     }
 }
 
-fn add(parts: &mut Vec<Part>, part: Part) -> Expr {
-    parts.push(part);
-    Expr::Ident(format!("@{}", parts.len() - 1))
+fn add(parts: &mut Parts, part: Part) -> Expr {
+    parts.all.push(part);
+    Expr::Ident(format!("@{}", parts.all.len() - 1))
 }

@@ -7,7 +7,7 @@ use crate::{
     clock::Timestamp,
     credential::factor::FactorKind,
     network::ClientInfo,
-    session::{Method, Session},
+    session::{Method, Methods, Session},
     user::{ApiKey, ApiKeyId, Email, KeyScopes, Name, Role, User},
 };
 
@@ -29,7 +29,7 @@ pub(crate) fn user() -> User {
 }
 
 pub(crate) fn session(user: &User, address: IpAddr) -> Session {
-    let methods = [Method::Password, Method::Totp].into_iter().collect();
+    let methods = Methods::at(NOW + A_DAY, [Method::Password, Method::Totp]);
     let session = Session::new(user.id, ClientInfo::new(address, ""), NOW + A_DAY, A_DAY);
     Session { methods, ..session }
 }
@@ -45,9 +45,10 @@ pub(crate) fn stranger_facts() -> CallerFacts {
     user.name = Name::from_store("Somebody".into());
     user.email = Email::from_store("somebody@elsewhere.example".into());
     user.roles = std::iter::empty::<Role>().collect();
+    let now = request().time;
     let session = Session {
-        methods: Method::Passkey.into(),
-        authenticated_at: request().time,
+        methods: Methods::at(now, [Method::Passkey]),
+        authenticated_at: now,
         ..session(&user, [203, 0, 113, 7].into())
     };
     CallerFacts::new(&user, &session)

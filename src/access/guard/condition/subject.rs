@@ -2,6 +2,7 @@
 
 use super::{
     facts::{CALLER, CallerFacts, INVITER, KEY, REGISTRANT},
+    prepare::PatternLimit,
     sample,
 };
 
@@ -19,6 +20,14 @@ pub enum Subject {
 }
 
 impl Subject {
+    /// How much memory patterns may take. Anybody makes keys; the operator writes all other conditions.
+    pub(super) fn pattern_limit(self) -> PatternLimit {
+        match self {
+            Self::Key => PatternLimit::Together(64 << 10),
+            Self::Caller | Self::Registrant | Self::Inviter => PatternLimit::Each(1 << 20),
+        }
+    }
+
     /// The variables that a condition can read, and their fields.
     pub(super) fn variables(self) -> &'static [(&'static str, &'static [&'static str])] {
         match self {

@@ -17,9 +17,9 @@ use crate::{
         audit::{self, AuditEvent, DayCounts},
         look_up,
     },
-    audit::{Record, Report, SignedCheckpoint, VerifierKey, to_ocsf},
+    audit::{Record, SignedCheckpoint, VerifierKey, to_ocsf},
     clock::Timestamp,
-    event::EventKind,
+    event::{Administrator, EventKind},
     fault::Fault,
     http::{
         Error,
@@ -27,6 +27,8 @@ use crate::{
         answer::{NO_STORE, NOSNIFF, NoStore},
         form::Form,
         query::Query,
+        slow_answer,
+        standing::Standing,
     },
     store::AuditFilter,
     user::UserId,
@@ -140,25 +142,28 @@ pub(in crate::http) async fn days(
 /// All events as JSON lines, the oldest first.
 pub(in crate::http) async fn export(
     State(doorward): State<Doorward>,
-    _: Admin<AuditRead>,
+    admin: Standing<Admin<AuditRead>, Doorward>,
     query: Query,
 ) -> Result<Response, Error> {
-    exported(doorward, query).await
+    let answer = exported(doorward, query.0, &admin).await?;
+    Ok(admin.guard(answer))
 }
 
-/// The events that a query asks for, as JSON lines.
+/// The events that a query or a form asks for, as JSON lines.
 pub(in crate::http) async fn exported(
     doorward: Doorward,
-    mut query: Query,
+    mut query: Form,
+    by: &Administrator,
 ) -> Result<Response, Error> {
-    let is_ocsf = query.0.optional("format", |format| match &*format {
+    let is_ocsf = query.optional("format", |format| match &*format {
         "jsonl" => Ok(false),
         "ocsf" => Ok(true),
         _ => Err(Fault::malformed("Expected jsonl or ocsf")),
     });
-    let filter = filter(&doorward, &mut query.0).await?;
-    let (Some(filter), Ok(is_ocsf)) = (filter, is_ocsf) else { return Err(query.0.into_error()) };
+    let filter = filter(&doorward, &mut query).await?;
+    let (Some(filter), Ok(is_ocsf)) = (filter, is_ocsf) else { return Err(query.into_error()) };
     let is_ocsf = is_ocsf.unwrap_or(false);
+    audit::record_export(&doorward, by, if is_ocsf { "ocsf" } else { "jsonl" }).await;
     // An error of the first page is answered. A later one cuts the body.
     let first = audit::export(&doorward, &filter, None, EXPORTED_AT_ONCE).await?;
     let state = (doorward, filter, Some(first));
@@ -222,9 +227,9 @@ pub(in crate::http) async fn prove(
 /// Compares the trail with checkpoints that somebody has kept.
 pub(in crate::http) async fn verify(
     State(doorward): State<Doorward>,
-    _: Admin<AuditRead>,
+    standing: Standing<Admin<AuditRead>, Doorward>,
     mut form: Form,
-) -> Result<NoStore<Report>, Error> {
+) -> Result<Response, Error> {
     let checkpoints = form.optional("checkpoints", |text| match &*text {
         "" => Ok(Vec::new()),
         text => {
@@ -237,8 +242,10 @@ pub(in crate::http) async fn verify(
     let (Ok(checkpoints), Ok(key), Ok(())) = (checkpoints, key, form.reject_misspelled()) else {
         return Err(form.into_error());
     };
-    let report = audit::verify(&doorward, &checkpoints.unwrap_or_default(), key.as_ref()).await?;
-    Ok(NoStore(StatusCode::OK, report))
+    let checkpoints = checkpoints.unwrap_or_default();
+    let by = Administrator::clone(&standing);
+    let verified = async move { audit::verify(&doorward, checkpoints, key, &by).await };
+    slow_answer::answer(standing, verified).await
 }
 
 /// The fields `from`, `to`, `user` and `kind`. `None` if one is not valid.

@@ -14,7 +14,7 @@ use crate::{
     },
     http::{
         Error,
-        admin::{Admin, FreshAdmin, UsersWrite},
+        admin::{FreshAdmin, UsersWrite},
         answer::{NoContent, NoStore},
         form::Form,
     },
@@ -93,7 +93,7 @@ pub(in crate::http) async fn create_factor_reset(
 
 pub(in crate::http) async fn unlock(
     State(doorward): State<Doorward>,
-    admin: Admin<UsersWrite>,
+    admin: FreshAdmin<UsersWrite>,
     Named(user): Named<String>,
 ) -> Result<NoContent, Error> {
     let user = find_to_change(&doorward, admin.scopes(), &user).await?;

@@ -51,7 +51,7 @@ pub(in crate::http) async fn run(
         emergency::parse_new_passwords(&text)
             .ok_or_else(|| Fault::malformed("Expected all, none, or role: and a role"))
     });
-    let (Ok(new_passwords), Ok(())) = (new_passwords, form.reject_misspelled()) else {
+    let (Ok(new_passwords), Ok(())) = (new_passwords, form.reject_unknown()) else {
         return Err(form.into_error());
     };
     let emergency::Emergency { keys, keys_in_file, revoked } =

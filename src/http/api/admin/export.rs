@@ -12,12 +12,13 @@ use futures_util::stream;
 use crate::{
     Doorward,
     account::export::{Hashes, UserExport, write_users},
-    event::Actor,
+    event::{Actor, Administrator},
     http::{
         Error,
-        admin::{FreshAdmin, UsersRead},
+        admin::{Admin, FreshAdmin, UsersRead},
         answer::NO_STORE,
         spooled::{self, JSON_LINES},
+        standing::Standing,
     },
 };
 
@@ -25,27 +26,33 @@ use crate::{
 pub(in crate::http) async fn export(
     State(doorward): State<Doorward>,
     admin: FreshAdmin<UsersRead>,
+    standing: Standing<Admin<UsersRead>, Doorward>,
 ) -> Result<Response, Error> {
     let hashes = match admin.actor {
         Actor::Operator(_) => Hashes::Included,
         Actor::User(_) | Actor::Key(_) | Actor::Unknown | Actor::Service => Hashes::LeftOut,
     };
     if doorward.folder().is_none() {
-        return stream_users(&doorward, hashes).await;
+        return Ok(standing.guard(stream_users(&doorward, hashes, &admin).await?));
     }
-    spooled::answer(&doorward, "export", move |doorward, output| {
+    let by = Administrator::clone(&admin);
+    let answer = spooled::answer(&doorward, "export", move |doorward, output| {
         Box::pin(async move {
-            let written = write_users(doorward, hashes, output).await;
+            let written = write_users(doorward, hashes, &by, output).await;
             written.map_err(|error| error.to_string())
         })
-    })
-    .await
+    });
+    Ok(standing.guard(answer.await?))
 }
 
 /// Answers with users as they are read. PostgreSQL without a data folder has no place for a whole export, and a slow receiver keeps
 /// no log from being reset there.
-async fn stream_users(doorward: &Doorward, hashes: Hashes) -> Result<Response, Error> {
-    let export = UserExport::begin(doorward, hashes).await?;
+async fn stream_users(
+    doorward: &Doorward,
+    hashes: Hashes,
+    by: &Administrator,
+) -> Result<Response, Error> {
+    let export = UserExport::begin(doorward, hashes, by).await?;
     let lines = stream::try_unfold(export, async |mut export| {
         let lines = export.next_lines().await?;
         Ok::<_, crate::store::Error>(lines.map(|lines| (Bytes::from(lines), export)))

@@ -124,6 +124,7 @@ pub struct GuardCheck {
 
 /// A request to try a guard with.
 #[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct SampleRequest {
     /// The method; `GET` by default.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -216,7 +217,7 @@ pub(in crate::http) async fn check(
     let verified_ago = form.object("verifiedSecondsAgo");
     let request = form.object::<SampleRequest>("request");
     let (Ok(user), Ok(methods), Ok(verified_ago), Ok(request), Ok(())) =
-        (user, factors, verified_ago, request, form.reject_misspelled())
+        (user, factors, verified_ago, request, form.reject_unknown())
     else {
         return Err(form.into_error());
     };

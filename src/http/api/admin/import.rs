@@ -1,8 +1,7 @@
 //! `POST /api/admin/import`: adds users of another system. Each line of the body is a user, and each line of the answer says what came
-//! of one. Both are streams: a line is answered soon after it has arrived, and only some lines are in memory. Lines are imported in
-//! batches, each in one transaction.
+//! of one. The body is a stream, of which only some lines are in memory. Lines are imported in batches, each in one transaction.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::{
     body::{Body, BodyDataStream},
@@ -19,22 +18,22 @@ use zeroize::Zeroizing;
 use super::target::BEYOND_OWN_RIGHTS;
 use crate::{
     Doorward,
-    access::{guard::MAX_ROLES, scope::Scopes},
     account::import::{self, Imported, UserToImport},
     clock::Timestamp,
     credential::{
         password::{HashOptions, PasswordHash},
         totp::TotpSecret,
     },
-    event::Administrator,
+    event::Actor,
     http::{
         Error,
         admin::{FreshAdmin, UsersWrite},
         answer::NO_STORE,
         query::Query,
         spooled::JSON_LINES,
+        standing::Standing,
     },
-    user::{Email, Name, Role, Roles, User},
+    user::{Email, MAX_ROLES, Name, Role, Roles, User},
 };
 
 /// A user of another system. The fields are those of an export.
@@ -136,9 +135,16 @@ const MAX_BYTES: usize = 64 << 10;
 /// The most time between two parts of the body.
 const ARRIVES_WITHIN: Duration = Duration::from_secs(60);
 
+/// The most bytes of an answer that is held back, enough for 400,000 users.
+const MAX_HELD_BYTES: usize = 16 << 20;
+/// The last attempt to write a batch ends before the time of the command does.
+const LAST_ATTEMPT_AFTER: Duration = Duration::from_secs(15);
+
+/// The command on this machine gets a line soon after it has sent one. Any other answer begins when the whole body has arrived: many
+/// programs, and proxies such as nginx, read no answer while they send, or stop sending when an answer begins.
 pub(in crate::http) async fn import(
+    standing: Standing<FreshAdmin<UsersWrite>, Doorward>,
     State(doorward): State<Doorward>,
-    admin: FreshAdmin<UsersWrite>,
     mut query: Query,
     request: Request,
 ) -> Result<Response, Error> {
@@ -146,45 +152,69 @@ pub(in crate::http) async fn import(
     let (Ok(check), Ok(())) = (check, query.0.reject_misspelled()) else {
         return Err(query.0.into_error());
     };
+    let is_command = matches!(standing.actor, Actor::Operator(_));
     let running = Running {
         doorward,
-        by: Administrator::clone(&admin),
-        scopes: admin.scopes(),
+        standing,
         only_check: check.unwrap_or_default(),
         lines: Lines::new(request.into_body()),
         has_ended: false,
     };
-    let answer = stream::unfold(running, |mut running| async {
-        let answered = running.next_batch().await?;
-        Some((Ok::<_, std::convert::Infallible>(answered), running))
-    });
+    let answer = match is_command {
+        true => Body::from_stream(stream::unfold(running, |mut running| async {
+            let answered = running.next_batch().await?;
+            Some((Ok::<_, std::convert::Infallible>(answered), running))
+        })),
+        false => running.whole_answer().await.into(),
+    };
     let headers = [(header::CONTENT_TYPE, JSON_LINES), (header::CACHE_CONTROL, NO_STORE)];
-    Ok((headers, Body::from_stream(answer)).into_response())
+    Ok((headers, answer).into_response())
 }
 
 /// An import that is under way.
 struct Running {
     doorward: Doorward,
-    by: Administrator,
-    scopes: Scopes,
+    /// Whoever imports. Their rights are judged again for each batch, so a batch is the most that they import after they have lost
+    /// them.
+    standing: Standing<FreshAdmin<UsersWrite>, Doorward>,
     only_check: bool,
     lines: Lines,
     has_ended: bool,
 }
 
+/// What came of a batch: of each line, whether it is a user, and of each user.
+struct Batch {
+    users: Vec<Result<UserToImport, String>>,
+    imported: Vec<Imported>,
+}
+
 impl Running {
+    /// Imports everything, and returns all lines of the answer.
+    async fn whole_answer(mut self) -> Vec<u8> {
+        let mut answer = Vec::new();
+        while let Some(lines) = self.next_batch().await {
+            answer.extend_from_slice(&lines);
+            if answer.len() > MAX_HELD_BYTES && !self.has_ended {
+                self.has_ended = true;
+                let problem = "the file is too large for one request: send the rest in another one";
+                answer.extend(told(self.lines.number + 1, failed(problem)));
+            }
+        }
+        answer
+    }
+
     /// Imports the next batch, and returns the lines of the answer.
     async fn next_batch(&mut self) -> Option<Bytes> {
         if self.has_ended {
             return None;
         }
-        let (mut batch, mut ending) = (Vec::new(), None);
+        let (mut lines, mut ending) = (Vec::new(), None);
         let (first, mut bytes) = (self.lines.number + 1, 0);
-        while batch.len() < BATCH_LINES && bytes < MAX_BYTES {
+        while lines.len() < BATCH_LINES && bytes < MAX_BYTES {
             match self.lines.next().await {
                 Ok(Some(line)) => {
                     bytes += line.len();
-                    batch.push(self.parse(&line));
+                    lines.push(line);
                 }
                 Ok(None) => {
                     self.has_ended = true;
@@ -196,37 +226,54 @@ impl Running {
                 }
             }
         }
-        let users: Vec<_> = batch.iter().filter_map(|user| user.as_ref().ok().cloned()).collect();
-        let imported = match users.is_empty() {
-            true => Ok(Vec::new()),
-            false => import::import(&self.doorward, &users, self.only_check, &self.by).await,
-        };
-        let (mut answer, mut line) = (Vec::new(), first);
-        let mut tell = |outcome| {
-            let told = ImportedLine { line, outcome };
-            serde_json::to_writer(&mut answer, &told).expect("an outcome is valid JSON");
-            answer.push(b'\n');
-            line += 1;
-        };
-        match imported {
-            Ok(imported) => {
+        let mut outcomes = Vec::new();
+        match self.import(&lines).await {
+            Ok(Batch { users, imported }) => {
                 let mut imported = imported.into_iter();
-                for user in batch {
-                    match user {
-                        Ok(_) => {
-                            imported.next().map(ImportOutcome::from).into_iter().for_each(&mut tell)
-                        }
-                        Err(problem) => tell(ImportOutcome::Invalid { problem }),
-                    }
-                }
+                outcomes.extend(users.into_iter().filter_map(|user| match user {
+                    Ok(_) => imported.next().map(ImportOutcome::from),
+                    Err(problem) => Some(ImportOutcome::Invalid { problem }),
+                }));
             }
-            Err(error) => ending = Some(error.to_string()),
+            Err(problem) => ending = Some(problem),
         }
         if let Some(problem) = ending {
             self.has_ended = true;
-            tell(ImportOutcome::Failed { problem });
+            outcomes.push(ImportOutcome::Failed { problem });
         }
+        let answer: Vec<u8> =
+            (first..).zip(outcomes).flat_map(|(line, outcome)| told(line, outcome)).collect();
         (!answer.is_empty()).then(|| answer.into())
+    }
+
+    /// Imports a batch, if whoever sent it may still do so. Waits for a database that is unavailable for some seconds: whoever was
+    /// added before is found.
+    async fn import(&mut self, lines: &[Zeroizing<Vec<u8>>]) -> Result<Batch, String> {
+        let started = Instant::now();
+        loop {
+            let failure = match self.try_import(lines).await {
+                Ok(batch) => return Ok(batch),
+                Err(failure) => failure,
+            };
+            if !matches!(failure, Error::Unavailable(_)) || started.elapsed() >= LAST_ATTEMPT_AFTER
+            {
+                return Err(problem_of(failure));
+            }
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+    }
+
+    async fn try_import(&mut self, lines: &[Zeroizing<Vec<u8>>]) -> Result<Batch, Error> {
+        self.standing.renew().await?;
+        let users: Vec<_> = lines.iter().map(|line| self.parse(line)).collect();
+        let valid: Vec<_> = users.iter().filter_map(|user| user.as_ref().ok().cloned()).collect();
+        let imported = match valid.is_empty() {
+            true => Vec::new(),
+            false => {
+                import::import(&self.doorward, &valid, self.only_check, &self.standing).await?
+            }
+        };
+        Ok(Batch { users, imported })
     }
 
     fn parse(&self, line: &[u8]) -> Result<UserToImport, String> {
@@ -234,10 +281,38 @@ impl Running {
             serde_json::from_slice(line).map_err(|error| format!("not a user: {error}"))?;
         let user = to_user(&self.doorward, &record)
             .map_err(|field| format!("{field} is not valid: correct it"))?;
-        match self.doorward.settings().admin_roles.may_manage(self.scopes, &user.user.roles) {
+        let admin_roles = &self.doorward.settings().admin_roles;
+        match admin_roles.may_manage(self.standing.scopes(), &user.user.roles) {
             true => Ok(user),
             false => Err(BEYOND_OWN_RIGHTS.to_owned()),
         }
+    }
+}
+
+fn failed(problem: &str) -> ImportOutcome {
+    ImportOutcome::Failed { problem: problem.to_owned() }
+}
+
+/// A line of the answer.
+fn told(line: u64, outcome: ImportOutcome) -> Vec<u8> {
+    let told = ImportedLine { line, outcome };
+    let mut text = serde_json::to_vec(&told).expect("an outcome is valid JSON");
+    text.push(b'\n');
+    text
+}
+
+/// Why an import ends.
+fn problem_of(failure: Error) -> String {
+    match failure {
+        Error::SignInAgain => {
+            "the sign-in is too long ago: sign in again, and send this line and the rest once more"
+                .to_owned()
+        }
+        Error::Unauthorized(..) => {
+            "you may not import users any more: this line and the rest were not imported".to_owned()
+        }
+        Error::Unavailable(cause) | Error::Internal(cause) | Error::NotDone(_, cause) => cause,
+        failure => failure.status().to_string(),
     }
 }
 

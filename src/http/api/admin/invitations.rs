@@ -43,7 +43,7 @@ pub struct InvitationInfo {
     pub email: String,
     /// The roles that the new user gets.
     pub roles: Vec<String>,
-    /// The id of the user who has made it; none if it was an administrator.
+    /// The id of the user who has made it; none if it was the operator or the key of a machine.
     pub invited_by: Option<String>,
     pub mailed: bool,
     pub created_at: String,
@@ -144,7 +144,7 @@ pub(in crate::http) async fn create(
     let (email, roles) = (form.required("email", Ok), form.object::<Vec<String>>("roles"));
     let (lifetime, mail) = (form.object::<u64>("lifetime"), form.optional_flag("mail"));
     let (Ok(email), Ok(roles), Ok(lifetime), Ok(mail), Ok(())) =
-        (email, roles, lifetime, mail, form.reject_misspelled())
+        (email, roles, lifetime, mail, form.reject_unknown())
     else {
         return Err(form.into_error());
     };

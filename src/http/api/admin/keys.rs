@@ -94,7 +94,7 @@ pub(in crate::http) fn new_key(mut form: Form, scope: Option<&str>) -> Result<Ne
         parse_duration(&text).ok_or_else(fault)
     });
     let allow = form.optional("allow", Ok);
-    match (name, scopes, lifetime, allow, form.reject_misspelled()) {
+    match (name, scopes, lifetime, allow, form.reject_unknown()) {
         (Ok(name), Ok(scopes), Ok(lifetime), Ok(condition), Ok(())) => Ok(NewKey {
             name,
             scopes: scopes.unwrap_or_else(|| scope.into_iter().map(str::to_owned).collect()),

@@ -16,6 +16,7 @@ use crate::{
         export,
         factor_list::{self, FactorInfo, TrustedDeviceInfo},
     },
+    event::Administrator,
     http::{
         Error,
         admin::{FreshAdmin, UsersRead},
@@ -60,20 +61,21 @@ pub struct KnownNetworkInfo {
 
 pub(in crate::http) async fn show(
     State(doorward): State<Doorward>,
-    _: FreshAdmin<UsersRead>,
+    admin: FreshAdmin<UsersRead>,
     Named(user): Named<String>,
 ) -> Result<NoStore<PersonExport>, Error> {
     let user = find(&doorward, &user).await?;
-    Ok(NoStore(StatusCode::OK, exported(&doorward, &user).await?))
+    Ok(NoStore(StatusCode::OK, exported(&doorward, &user, &admin).await?))
 }
 
 /// Everything that is stored about a user.
 pub(in crate::http) async fn exported(
     doorward: &Doorward,
     user: &User,
+    by: &Administrator,
 ) -> Result<PersonExport, store::Error> {
     let pending = pending_email(doorward, user).await?;
-    let stored = export::export(doorward, user).await?;
+    let stored = export::export_of(doorward, user, by).await?;
     let known_networks = stored.known_networks.iter().map(|(network, at)| KnownNetworkInfo {
         address: network.to_string(),
         noted_at: at.to_string(),

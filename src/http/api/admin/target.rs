@@ -46,9 +46,7 @@ pub(super) async fn find_to_change(
 pub(super) fn check_changed(doorward: &Doorward, scopes: Scopes, user: &User) -> Result<(), Error> {
     match doorward.settings().admin_roles.may_manage(scopes, &user.roles) {
         true => Ok(()),
-        false => Err(forbidden(
-            "this user may do more than you: somebody who may do the same has to change them",
-        )),
+        false => Err(Error::beyond_authority()),
     }
 }
 

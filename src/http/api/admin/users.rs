@@ -171,7 +171,6 @@ pub(in crate::http) async fn change(
     mut form: Form,
 ) -> Result<Response, Error> {
     let user = find_to_change(&doorward, admin.scopes(), &user).await?;
-    let version = expected(&headers, &user)?;
     let (name, email) = (form.optional("name", Name::parse), form.optional("email", Email::parse));
     let verified = form.optional_flag("emailVerified");
     let disabled = form.optional_flag("disabled");
@@ -180,6 +179,8 @@ pub(in crate::http) async fn change(
     else {
         return Err(form.into_error());
     };
+    // After the body: a request that would be refused without its precondition is refused for that (RFC 9110, 13.2.1).
+    let version = expected(&headers, &user)?;
     let change = Edit { name, email, email_verified, disabled };
     let user = edit(&doorward, &user, &change, version, &admin).await?;
     Ok(tagged(StatusCode::OK, &user, UserInfo::from(&user)))

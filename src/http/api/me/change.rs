@@ -33,7 +33,7 @@ pub(crate) async fn change(
         return Err(form.into_error());
     };
     let (new, proof) = (Change { name, email }, Proof::of(&caller, password));
-    let changed = change::change(&doorward, &caller.user, new, proof, &requester).await?;
+    let changed = change::change(&doorward, &caller, new, proof, &requester).await?;
     let me = SignedInMe::new(&changed.user, changed.pending_email, &caller.session);
     Ok(NoStore(StatusCode::OK, me))
 }

@@ -20,6 +20,6 @@ pub(crate) async fn delete(
     let (Ok(password), Ok(())) = (password, form.reject_misspelled()) else {
         return Err(form.into_error());
     };
-    leave(&doorward, &caller.user, Proof::of(&caller, password), &requester).await?;
+    leave(&doorward, &caller, Proof::of(&caller, password), &requester).await?;
     Ok(NoContent)
 }

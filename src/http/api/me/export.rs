@@ -22,6 +22,7 @@ use crate::{
         },
         bearer::Bearer,
     },
+    network::Requester,
 };
 
 #[derive(Serialize)]
@@ -59,22 +60,27 @@ struct Record {
 
 pub(crate) async fn export(
     State(doorward): State<Doorward>,
+    requester: Requester,
     caller: Bearer<SignedIn>,
 ) -> Result<NoStore<Exported>, Error> {
     if !is_fresh(&doorward, &caller.user, &caller.session) {
         return Err(Error::SignInAgain);
     }
-    Ok(NoStore(StatusCode::OK, exported(&doorward, &caller).await?))
+    Ok(NoStore(StatusCode::OK, exported(&doorward, &caller, &requester).await?))
 }
 
 /// Everything stored about the caller.
-pub(crate) async fn exported(doorward: &Doorward, caller: &Caller) -> Result<Exported, Error> {
+pub(crate) async fn exported(
+    doorward: &Doorward,
+    caller: &Caller,
+    requester: &Requester,
+) -> Result<Exported, Error> {
     let user = Record {
         me: Me::from(&*caller.user).with_pending(pending_email(doorward, &caller.user).await?),
         has_password: caller.user.password_hash.is_some(),
         last_login_at: caller.user.last_login_at.map(|at| at.to_string()),
     };
-    let stored = export::export(doorward, &caller.user).await?;
+    let stored = export::export_own(doorward, &caller.user, requester).await?;
     let sessions = listed(stored.sessions, &caller.session);
     let known_networks = stored.known_networks.iter().map(|(network, at)| KnownNetwork {
         address: network.to_string(),

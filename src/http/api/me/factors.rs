@@ -269,8 +269,8 @@ pub(crate) async fn remove_device(
     id: Result<Path<String>, PathRejection>,
 ) -> Result<NoContent, Error> {
     let id = parse_id(id)?;
-    let is_removed = trusted_devices::remove(&doorward, &caller, id, &requester).await?;
-    if is_removed { Ok(NoContent) } else { Err(Error::NotFound) }
+    let removed = trusted_devices::remove(&doorward, &caller, id, &requester).await?;
+    removed.map(|_| NoContent).ok_or(Error::NotFound)
 }
 
 /// An invalid id gets the same answer as an unknown one.

@@ -80,7 +80,7 @@ impl SignedInMe {
     fn new(user: &User, pending_email: Option<Email>, session: &Session) -> Self {
         Self {
             me: Me::from(user).with_pending(pending_email),
-            authenticated_at: session.authenticated_at.to_string(),
+            authenticated_at: session.verified_at().to_string(),
             methods: session.methods.names(),
         }
     }

@@ -19,7 +19,7 @@ pub(crate) async fn send_pending_email(
     caller: Bearer<SignedIn>,
     requester: Requester,
 ) -> Result<Accepted, Error> {
-    let is_sent = send_again(&doorward, &caller.user, &requester).await?;
+    let is_sent = send_again(&doorward, &caller, &requester).await?;
     if is_sent { Ok(Accepted) } else { Err(Error::NotFound) }
 }
 
@@ -28,6 +28,6 @@ pub(crate) async fn cancel_pending_email(
     caller: Bearer<SignedIn>,
     requester: Requester,
 ) -> Result<NoContent, Error> {
-    let is_cancelled = cancel(&doorward, &caller.user, &requester).await?;
+    let is_cancelled = cancel(&doorward, &caller, &requester).await?;
     if is_cancelled { Ok(NoContent) } else { Err(Error::NotFound) }
 }

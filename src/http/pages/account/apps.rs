@@ -47,7 +47,7 @@ fn opens(
     };
     let has_to_prove_more = || {
         let missing = guard.missing(user, session, &request, &doorward.reachable(user));
-        matches!(missing, Some(Missing::SecondFactor | Missing::StepUp(_)))
+        matches!(missing, Some(Missing::SecondFactor | Missing::Passkey | Missing::StepUp(_)))
     };
     guard.mode == Mode::Report || is_admitted() || has_to_prove_more()
 }

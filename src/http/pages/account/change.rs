@@ -4,7 +4,7 @@ use axum::response::Response;
 
 use super::{
     super::{form_refusal::FormFailure, view::FailedForm, visit::SignedInVisit},
-    ACCOUNT, Outcome, page,
+    ACCOUNT, EMAIL, Outcome, PASSWORD, page,
 };
 use crate::{
     account::{
@@ -29,7 +29,7 @@ pub(in crate::http) async fn change_name(
             let (new, proof) =
                 (Change { name: Some(name), email: None }, Proof::of(&visit.caller, None));
             let changed =
-                change(visit.doorward(), &visit.caller.user, new, proof, &visit.requester).await;
+                change(visit.doorward(), &visit.caller, new, proof, &visit.requester).await;
             changed.map_err(FormFailure::from)
         }
         Err(FaultRecorded) => Err(FormFailure::faults_of(form)),
@@ -56,7 +56,7 @@ pub(in crate::http) async fn change_email(
             let new = Change { name: None, email: Some(email) };
             let proof = Proof::of(&visit.caller, password);
             let changed =
-                change(visit.doorward(), &visit.caller.user, new, proof, &visit.requester).await;
+                change(visit.doorward(), &visit.caller, new, proof, &visit.requester).await;
             changed.map_err(FormFailure::from)
         }
         _ => Err(FormFailure::faults_of(form)),
@@ -67,7 +67,7 @@ pub(in crate::http) async fn change_email(
         }
         Ok(_) => Ok(visit.redirect("/account?done=email")),
         Err(failure) => {
-            let refusal = visit.refusal(failure, ACCOUNT, None)?;
+            let refusal = visit.refusal(failure, EMAIL, None)?;
             let failed = FailedForm::Email {
                 typed: &typed,
                 fault: refusal.fault("email"),
@@ -80,13 +80,12 @@ pub(in crate::http) async fn change_email(
 
 /// Mails the link to the new address once more.
 pub(in crate::http) async fn send_email_again(visit: SignedInVisit) -> Result<Response, Error> {
-    let user = &visit.caller.user;
-    match send_again(visit.doorward(), user, &visit.requester).await {
+    match send_again(visit.doorward(), &visit.caller, &visit.requester).await {
         Ok(true) => Ok(visit.redirect("/account?done=email-sent")),
         Ok(false) => Ok(visit.redirect("/account")),
         Err(error) => {
             let refusal = FormFailure::from(error).refusal()?;
-            let pending = pending_email(visit.doorward(), user).await?;
+            let pending = pending_email(visit.doorward(), &visit.caller.user).await?;
             let failed = FailedForm::Email {
                 typed: pending.as_ref().map_or("", Email::as_str),
                 fault: refusal.fault("email"),
@@ -99,7 +98,7 @@ pub(in crate::http) async fn send_email_again(visit: SignedInVisit) -> Result<Re
 
 /// Discards the new address. One that is gone already, as after a double click, is what the person wants.
 pub(in crate::http) async fn cancel_email(visit: SignedInVisit) -> Result<Response, Error> {
-    cancel(visit.doorward(), &visit.caller.user, &visit.requester).await?;
+    cancel(visit.doorward(), &visit.caller, &visit.requester).await?;
     Ok(visit.redirect("/account?done=email-cancelled"))
 }
 
@@ -122,7 +121,7 @@ pub(in crate::http) async fn change_password(
     match changed {
         Ok(()) => Ok(visit.redirect("/account?done=password")),
         Err(failure) => {
-            let refusal = visit.refusal(failure, ACCOUNT, None)?;
+            let refusal = visit.refusal(failure, PASSWORD, None)?;
             let failed = FailedForm::Password {
                 current: refusal.password_fault("current"),
                 new: refusal.fault("new"),

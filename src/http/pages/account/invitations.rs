@@ -60,7 +60,7 @@ pub(in crate::http) async fn invite(
     let invited = match form.required("email", Email::parse) {
         Ok(email) => {
             let requester = &visit.requester;
-            by_user(visit.doorward(), &visit.caller.user, email, requester)
+            by_user(visit.doorward(), &visit.caller, email, requester)
                 .await
                 .map_err(FormFailure::from)
         }

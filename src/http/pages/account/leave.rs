@@ -4,7 +4,7 @@ use axum::response::Response;
 
 use super::{
     super::{form_refusal::FormFailure, view::FailedForm, visit::SignedInVisit},
-    ACCOUNT, DELETED, Outcome, page,
+    DELETE, DELETED, Outcome, page,
 };
 use crate::{
     account::{leave::leave, proof::Proof},
@@ -23,7 +23,7 @@ pub(in crate::http) async fn delete(
             let requester = &visit.requester;
             let deleted = leave(
                 visit.doorward(),
-                &visit.caller.user,
+                &visit.caller,
                 Proof::of(&visit.caller, password),
                 requester,
             )
@@ -39,7 +39,7 @@ pub(in crate::http) async fn delete(
             Ok(response)
         }
         Err(failure) => {
-            let refusal = visit.refusal(failure, ACCOUNT, None)?;
+            let refusal = visit.refusal(failure, DELETE, None)?;
             let failed = FailedForm::Delete { password: refusal.password_fault("password") };
             page(&visit, Outcome::Refused(&refusal, failed)).await
         }

@@ -35,15 +35,14 @@ pub(in crate::http) use self::{
 use super::{
     form_refusal::{FormFailure, FormRefusal},
     return_target::{AppTarget, with_target},
-    step_up_request::STEP_UP,
+    step_up_request::{DELETE, EMAIL, PASSWORD, way_to},
     text::{LinkTo, Message, Notice},
-    view::{self, FailedForm, SessionRow},
+    view::{self, Confirm, FailedForm, OpenForm, SessionRow},
     visit::{SIGN_IN, SignedInVisit, Visit},
 };
 use crate::{
-    access::guard::RequestFacts,
     account::{self, proof::is_fresh},
-    http::{Error, admin::scopes_of, answer::NoStore, api::me},
+    http::{Error, admin::scopes_at, answer::NoStore, api::me},
     user::Email,
 };
 
@@ -68,7 +67,12 @@ pub(in crate::http) async fn show(visit: Visit) -> Result<Response, Error> {
         Some("confirmed") => Some(Notice::Confirmed),
         _ => None,
     };
-    page(&visit, Outcome::Done(notice)).await
+    let open = match visit.parameter("open").as_deref() {
+        Some("email") => Some(OpenForm::Email),
+        Some("delete") => Some(OpenForm::Delete),
+        _ => None,
+    };
+    page(&visit, Outcome::Done(notice, open)).await
 }
 
 /// Where those return to who have proved once more who they are. They repeat what they wanted.
@@ -94,8 +98,7 @@ impl SignedInVisit {
 
     /// The redirect of a person who has to prove once more who they are, and returns to the page `next`.
     pub(super) fn way_to_step_up(&self, next: &str, app: Option<&AppTarget>) -> Response {
-        let path = format!("{STEP_UP}?next={}", next.replace('/', "%2F"));
-        self.redirect(&with_target(&path, app))
+        self.redirect(&with_target(&way_to(next), app))
     }
 }
 
@@ -104,7 +107,8 @@ const DELETED: &str = "deleted";
 
 /// What just happened with the account.
 enum Outcome<'a> {
-    Done(Option<Notice>),
+    /// With the form for which the person has proved once more who they are.
+    Done(Option<Notice>, Option<OpenForm>),
     Refused(&'a FormRefusal, FailedForm<'a>),
 }
 
@@ -117,9 +121,9 @@ async fn page(visit: &SignedInVisit, outcome: Outcome<'_>) -> Result<Response, E
     });
     let pending_email = account::change::pending_email(doorward, user).await?;
     let guards = doorward.guards();
-    let (notice, refusal, failed) = match outcome {
-        Outcome::Done(notice) => (notice, None, None),
-        Outcome::Refused(refusal, failed) => (None, Some(refusal), Some(failed)),
+    let (notice, open, refusal, failed) = match outcome {
+        Outcome::Done(notice, open) => (notice, open, None, None),
+        Outcome::Refused(refusal, failed) => (None, None, Some(refusal), Some(failed)),
     };
     let page = view::Account {
         now: doorward.now(),
@@ -128,7 +132,9 @@ async fn page(visit: &SignedInVisit, outcome: Outcome<'_>) -> Result<Response, E
         is_verified: user.email_verified,
         pending_email: pending_email.as_ref().map(Email::as_str),
         sends_mail: doorward.sends_mail(),
-        has_password: user.password_hash.is_some(),
+        has_password: user.has_password(),
+        confirm: confirm(visit),
+        open,
         min_password_length: doorward.settings().password_rules().min_length,
         notice,
         error: refusal.and_then(|refusal| refusal.error),
@@ -152,27 +158,41 @@ async fn page(visit: &SignedInVisit, outcome: Outcome<'_>) -> Result<Response, E
     Ok(visit.form(page.render(&visit.context()), refusal, None))
 }
 
+/// How the person confirms a change of the account that is at stake.
+fn confirm(visit: &SignedInVisit) -> Confirm {
+    let (doorward, user) = (visit.doorward(), &visit.caller.user);
+    if user.factors.is_empty() && user.has_password() {
+        return Confirm::WithPassword;
+    }
+    let can_step_up = !user.factors.is_empty() || doorward.signs_in_by_mail();
+    match is_fresh(doorward, user, &visit.caller.session) {
+        true if user.has_password() => Confirm::WithPassword,
+        true => Confirm::Confirmed,
+        false if can_step_up => Confirm::StepUp {
+            email: way_to(EMAIL),
+            password: way_to(PASSWORD),
+            delete: way_to(DELETE),
+        },
+        false => Confirm::Impossible,
+    }
+}
+
 /// Whether the person may do anything in the administration.
 fn is_admin(visit: &SignedInVisit) -> bool {
     let (doorward, caller) = (visit.doorward(), &visit.caller);
-    let request = RequestFacts {
-        method: Some("GET".into()),
-        path: Some("/admin".into()),
-        address: Some(visit.requester.client.address),
-        ..RequestFacts::at(doorward.now())
-    };
-    !scopes_of(doorward, caller, &request).is_empty()
+    let address = visit.requester.client.address;
+    !scopes_at(doorward, caller, "/admin", address).is_empty()
 }
 
 /// The most sessions on the page, which has to stay small. Those used last come first.
 const MAX_SESSIONS: usize = 6;
 
-/// `GET /account/export`: what `GET /api/me/export` answers, as a file.
+/// `POST /account/export`: what `GET /api/me/export` answers, as a file.
 pub(in crate::http) async fn export(visit: SignedInVisit) -> Result<Response, Error> {
     if !is_fresh(visit.doorward(), &visit.caller.user, &visit.caller.session) {
         return Ok(visit.way_to_step_up(ACCOUNT, None));
     }
-    let exported = me::exported(visit.doorward(), &visit.caller).await?;
+    let exported = me::exported(visit.doorward(), &visit.caller, &visit.requester).await?;
     let mut response = NoStore(StatusCode::OK, exported).into_response();
     let disposition = HeaderValue::from_static("attachment; filename=\"account.json\"");
     response.headers_mut().insert(header::CONTENT_DISPOSITION, disposition);

@@ -1,13 +1,17 @@
 //! `/admin/audit`: the audit trail, filtered by time, user and kind, and its export.
 
+use std::sync::Arc;
+
 use axum::{
-    extract::{Path, rejection::PathRejection},
     http::{HeaderValue, header},
     response::Response,
 };
 
 use super::{
-    super::view::{AuditTrail, Place},
+    super::{
+        answer::Pages,
+        view::{AuditTrail, Place},
+    },
     AdminVisit, PAGE_ROWS,
 };
 use crate::{
@@ -18,7 +22,9 @@ use crate::{
         admin::AuditRead,
         answer::{NO_STORE, NOSNIFF},
         api::admin::audit::{exported, filter},
+        form::PageForm,
         query::Query,
+        standing::Standing,
     },
     user::User,
 };
@@ -68,25 +74,28 @@ pub(super) async fn users_of<S>(
     Ok(users)
 }
 
-/// `GET /admin/audit/export`
+/// `POST /admin/audit/export`: the events that the filter shows, as a file.
 pub(in crate::http) async fn export(
-    visit: AdminVisit<AuditRead>,
-    query: Query,
+    visit: Standing<AdminVisit<AuditRead>, Arc<Pages>>,
+    PageForm(form): PageForm,
 ) -> Result<Response, Error> {
-    exported(visit.doorward().clone(), query).await
+    let mut answer = exported(visit.doorward().clone(), form, &visit.by).await?;
+    let disposition = HeaderValue::from_static("attachment; filename=\"audit.jsonl\"");
+    answer.headers_mut().insert(header::CONTENT_DISPOSITION, disposition);
+    Ok(visit.guard(answer))
 }
 
-/// `GET /admin/audit/{id}/proof`: a proof that an event is in the trail, as a file.
+/// `POST /admin/audit/proof`: a proof that an event is in the trail, as a file.
 pub(in crate::http) async fn prove(
     visit: AdminVisit<AuditRead>,
-    id: Result<Path<String>, PathRejection>,
+    PageForm(form): PageForm,
 ) -> Result<Response, Error> {
-    let id = id.ok().and_then(|Path(id)| id.parse().ok()).ok_or(Error::NotFound)?;
+    let id = form.typed("id").parse().map_err(|_| Error::NotFound)?;
     let proof = audit::prove(visit.doorward(), id).await?.ok_or(Error::NotFound)?;
     Ok(text_file(proof.to_string(), "attachment; filename=\"event.tlog-proof\""))
 }
 
-/// `GET /admin/audit/checkpoint`: the signed state of the trail, as a file.
+/// `POST /admin/audit/checkpoint`: the signed state of the trail, as a file.
 pub(in crate::http) async fn checkpoint(visit: AdminVisit<AuditRead>) -> Result<Response, Error> {
     let checkpoint = audit::checkpoint(visit.doorward()).await?;
     Ok(text_file(checkpoint.to_string(), "attachment; filename=\"audit.checkpoint\""))

@@ -11,7 +11,7 @@ use super::{
         text::{LinkTo, Message},
         view::{Place, RefusalPage, Refusals},
     },
-    AdminVisit, PAGE_ROWS,
+    AdminVisit, LiveAdminVisit, PAGE_ROWS,
 };
 use crate::{
     access::refusals::Refusal,
@@ -20,32 +20,41 @@ use crate::{
     user::User,
 };
 
-/// Seconds after which a browser loads the first page of the list again.
+/// Seconds after which a browser loads the live list again.
 const REFRESH: HeaderValue = HeaderValue::from_static("5");
 
 pub(in crate::http) async fn show(visit: AdminVisit<GuardsRead>) -> Result<Response, Error> {
+    list(&visit, false).await
+}
+
+/// `GET /admin/refusals/live`: the latest, again and again. It has no form, so that a reload takes away nothing that is being typed.
+pub(in crate::http) async fn show_live(
+    LiveAdminVisit(visit): LiveAdminVisit<GuardsRead>,
+) -> Result<Response, Error> {
+    let mut response = list(&visit, true).await?;
+    response.headers_mut().insert(header::REFRESH, REFRESH);
+    Ok(response)
+}
+
+async fn list(visit: &AdminVisit<GuardsRead>, is_live: bool) -> Result<Response, Error> {
     let typed = |name| visit.parameter(name).filter(|value| !value.is_empty());
     let is_only_reported = typed("reported").is_some();
     let filter =
         RefusalFilter { guard: typed("guard"), only_reported: is_only_reported.then_some(true) };
-    let after = typed("after");
+    let after = typed("after").filter(|_| !is_live);
     let doorward = visit.doorward();
     let page = refused::of_everybody(doorward, &filter, after.as_deref(), PAGE_ROWS);
-    let refusals = with_users(&visit, page.refusals).await?;
+    let refusals = with_users(visit, page.refusals).await?;
     let view = Refusals {
         now: doorward.now(),
         refusals: &refusals,
         next: page.next.as_deref(),
         guard: filter.guard.as_deref().unwrap_or_default(),
         is_only_reported,
+        is_live,
     };
     let frame = visit.frame(Place::Refusals, None);
-    let mut response = visit.admin_page(view.render(&visit.context(), &frame), None);
-    // A later page does not change.
-    if after.is_none() {
-        response.headers_mut().insert(header::REFRESH, REFRESH);
-    }
-    Ok(response)
+    Ok(visit.admin_page(view.render(&visit.context(), &frame), None))
 }
 
 /// `GET /admin/refusals/{decision}`

@@ -37,13 +37,13 @@ pub(in crate::http) async fn show(
     page(&visit, &user, Outcome::default()).await
 }
 
-/// `GET /admin/users/{id}/export`: everything that is stored about the user, as a file.
+/// `POST /admin/users/{id}/export`: everything that is stored about the user, as a file.
 pub(in crate::http) async fn export(
     visit: FreshAdminVisit<UsersRead>,
     id: UserPath,
 ) -> Result<Response, Error> {
     let user = visit.user(id).await?;
-    let exported = exported(visit.doorward(), &user).await?;
+    let exported = exported(visit.doorward(), &user, &visit.by).await?;
     let mut response = NoStore(StatusCode::OK, exported).into_response();
     let disposition = HeaderValue::from_static("attachment; filename=\"user.json\"");
     response.headers_mut().insert(header::CONTENT_DISPOSITION, disposition);
@@ -127,6 +127,7 @@ pub(super) async fn page<S>(
         min_password_length: doorward.settings().password_rules().min_length,
         scopes: visit.scopes,
         may_manage: doorward.settings().admin_roles.may_manage(visit.scopes, &user.roles),
+        is_own: visit.caller.user.id == user.id,
         secret,
         refused: refused.map(|(refused, _)| refused),
     };

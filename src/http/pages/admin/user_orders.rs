@@ -126,7 +126,7 @@ pub(in crate::http) async fn revoke(
 
 /// `POST /admin/users/{id}/unlock`
 pub(in crate::http) async fn unlock(
-    visit: AdminVisit<UsersWrite>,
+    visit: FreshAdminVisit<UsersWrite>,
     id: UserPath,
 ) -> Result<Response, Error> {
     let user = visit.user_to_change(id).await?;

@@ -14,7 +14,7 @@ use super::super::{
     return_target::{AppTarget, MAX_PATH_BYTES, seal_path, with_target},
     text::{Done, LinkTo, Message, Texts},
     view::{Frame, PageContext, Place, RefusedForm},
-    visit::{SIGN_IN, SignedInVisit, Visit},
+    visit::{SIGN_IN, SessionUse, SignedInVisit, Visit},
 };
 use crate::{
     access::{
@@ -22,7 +22,7 @@ use crate::{
         scope::{Scope, Scopes},
     },
     account::proof::is_fresh,
-    event::Administrator,
+    event::{Administrator, Right},
     http::{
         Error,
         admin::{Needs, scopes_of},
@@ -42,6 +42,9 @@ pub(in crate::http) struct AdminVisit<S> {
 /// The same, by somebody who has signed in within the last 10 minutes. Anybody else proves once more who they are, and returns to
 /// the page that has the form.
 pub(in crate::http) struct FreshAdminVisit<S>(AdminVisit<S>);
+
+/// The same, for a page that loads itself again. That is no use of the session: nobody may be looking.
+pub(in crate::http) struct LiveAdminVisit<S>(pub(super) AdminVisit<S>);
 
 impl<S> Deref for AdminVisit<S> {
     type Target = SignedInVisit;
@@ -63,12 +66,32 @@ impl<S: Needs> FromRequestParts<Arc<Pages>> for AdminVisit<S> {
     type Rejection = Response;
 
     async fn from_request_parts(parts: &mut Parts, pages: &Arc<Pages>) -> Result<Self, Response> {
-        let (visit, scopes) = identify(parts, pages).await?;
+        Self::of(parts, pages, SessionUse::Counts).await
+    }
+}
+
+impl<S: Needs> AdminVisit<S> {
+    async fn of(
+        parts: &Parts,
+        pages: &Arc<Pages>,
+        session_use: SessionUse,
+    ) -> Result<Self, Response> {
+        let (visit, scopes) = identify(parts, pages, session_use).await?;
         if !scopes.contains(S::SCOPE) {
             return Err(lacks_scope(&visit, S::SCOPE, scopes));
         }
-        let by = Administrator::user(visit.caller.user.id, &visit.requester);
+        let right = Right::of_session(visit.caller.session.id, &visit.caller.user);
+        let authority = visit.doorward().settings().admin_roles.authority(scopes, right);
+        let by = Administrator::by_right(authority, &visit.requester);
         Ok(Self { visit, scopes, by, scope: PhantomData })
+    }
+}
+
+impl<S: Needs> FromRequestParts<Arc<Pages>> for LiveAdminVisit<S> {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, pages: &Arc<Pages>) -> Result<Self, Response> {
+        Ok(Self(AdminVisit::of(parts, pages, SessionUse::DoesNotCount).await?))
     }
 }
 
@@ -86,10 +109,11 @@ impl<S: Needs> FromRequestParts<Arc<Pages>> for FreshAdminVisit<S> {
 
 /// A signed-in person, and what they may do. They may do something.
 async fn identify(
-    parts: &mut Parts,
+    parts: &Parts,
     pages: &Arc<Pages>,
+    session_use: SessionUse,
 ) -> Result<(SignedInVisit, Scopes), Response> {
-    let visit = Visit::from_request_parts(parts, pages).await;
+    let visit = Visit::of(parts, pages, session_use).await;
     let visit = visit.map_err(IntoResponse::into_response)?;
     let Some(visit) = SignedInVisit::of(visit) else { return Err(way_to_sign_in(parts, pages)) };
     let doorward = visit.doorward();

@@ -130,7 +130,7 @@ pub(super) static TEXTS: Texts = Texts {
     confirm_password: "Ihr Passwort zur Bestätigung",
     change_password: "Passwort ändern",
     sessions: "Sitzungen",
-    sessions_explanation: "Wo Sie angemeldet sind. Beenden Sie Sitzungen, die Sie nicht kennen, und ändern Sie dann Ihr Passwort.",
+    sessions_explanation: "Wo Sie angemeldet sind. Beenden Sie Sitzungen, die Sie nicht kennen, und ändern Sie Ihr Passwort.",
     only_this_session: "Sie sind nur auf diesem Gerät angemeldet.",
     more_sessions: |count| {
         format!("Und {count} weitere, länger nicht benutzt. „Überall abmelden“ beendet auch diese.")
@@ -160,10 +160,10 @@ pub(super) static TEXTS: Texts = Texts {
     revoke: "Zurückziehen",
     revoke_invitation_of: |address| format!("Zurückziehen: {address}"),
     data: "Ihre Daten",
-    data_explanation: "Alles, was über Sie gespeichert ist, als JSON-Datei.",
+    data_explanation: "Alles über Sie Gespeicherte als JSON-Datei.",
     export: "Daten herunterladen",
     delete: "Konto löschen",
-    delete_explanation: "Löscht Ihr Konto und alles, was über Sie gespeichert ist, sofort und endgültig. Sie verlieren den Zugang zu allen Apps.",
+    delete_explanation: "Löscht Ihr Konto und alles, was über Sie gespeichert ist, sofort und endgültig, samt dem Zugang zu allen Apps.",
     delete_without_password: "Ihr Konto hat kein Passwort, mit dem Sie das bestätigen können. Legen Sie zuerst eines fest.",
     delete_confirm: "Mein Konto endgültig löschen",
 
@@ -175,6 +175,7 @@ pub(super) static TEXTS: Texts = Texts {
         Missing::SecondFactor => {
             "Mit einem zweiten Faktor wäre das erlaubt. Es ist keiner eingerichtet, der genügt."
         }
+        Missing::Passkey => "Mit einem Passkey wäre das erlaubt. Es ist keiner eingerichtet.",
         Missing::StepUp(Ask::Again) => "Nach einer erneuten Anmeldung wäre das erlaubt.",
         Missing::StepUp(Ask::TwoFactors) => "Mit zwei Faktoren wäre das erlaubt.",
         Missing::StepUp(Ask::PhishingResistant) => "Mit einem Passkey wäre das erlaubt.",
@@ -230,6 +231,9 @@ pub(super) static TEXTS: Texts = Texts {
         Notice::KeyRevoked => "Der Schlüssel ist zurückgezogen.",
         Notice::AnswerExpired => "Das hat zu lange gedauert. Bitte melden Sie sich noch einmal an.",
         Notice::Confirmed => "Sie sind es. Machen Sie innerhalb der nächsten 10 Minuten weiter.",
+        Notice::Recovered => {
+            "Sie haben einen Wiederherstellungscode benutzt. Entfernen Sie unten, was Sie verloren haben, und fügen Sie Ersatz hinzu."
+        }
         Notice::PasskeyAdded => "Der Passkey ist hinzugefügt.",
         Notice::KeyAdded => "Der Sicherheitsschlüssel ist hinzugefügt.",
         Notice::AppAdded => "Die Authenticator-App ist eingerichtet.",
@@ -252,6 +256,9 @@ pub(super) static TEXTS: Texts = Texts {
         }
         FormError::PasskeyRefused => {
             "Dieser Passkey wurde nicht angenommen. Versuchen Sie es noch einmal oder auf einem anderen Weg.".into()
+        }
+        FormError::PasskeyNeeded => {
+            "Hier genügt nur ein Passkey oder ein Sicherheitsschlüssel.".into()
         }
         FormError::UnknownPasskey => {
             "Dieser Passkey ist hier nicht bekannt. Vielleicht wurde er entfernt. Melden Sie sich auf einem anderen Weg an.".into()

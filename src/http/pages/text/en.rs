@@ -167,6 +167,7 @@ pub(super) static TEXTS: Texts = Texts {
         Missing::SecondFactor => {
             "This would be admitted with a second factor. None that suffices is set up."
         }
+        Missing::Passkey => "This would be admitted with a passkey. None is set up.",
         Missing::StepUp(Ask::Again) => "This would be admitted after signing in again.",
         Missing::StepUp(Ask::TwoFactors) => "This would be admitted with two factors.",
         Missing::StepUp(Ask::PhishingResistant) => "This would be admitted with a passkey.",
@@ -222,6 +223,9 @@ pub(super) static TEXTS: Texts = Texts {
         Notice::KeyRevoked => "The key is revoked.",
         Notice::AnswerExpired => "That took too long. Please sign in again.",
         Notice::Confirmed => "It is you. Go on within the next 10 minutes.",
+        Notice::Recovered => {
+            "You used a recovery code. Below, remove what you have lost, and add something new in its place."
+        }
         Notice::PasskeyAdded => "The passkey is added.",
         Notice::KeyAdded => "The security key is added.",
         Notice::AppAdded => "The authenticator app is set up.",
@@ -243,6 +247,7 @@ pub(super) static TEXTS: Texts = Texts {
             "You cannot create an account with these details. Ask the people who run this service for an invitation.".into()
         }
         FormError::PasskeyRefused => "This passkey was not accepted. Try again, or use another way.".into(),
+        FormError::PasskeyNeeded => "Only a passkey or a security key is enough here.".into(),
         FormError::UnknownPasskey => {
             "This passkey is not known here. It may have been removed. Sign in another way.".into()
         }

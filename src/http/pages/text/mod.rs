@@ -14,7 +14,7 @@ mod time;
 pub use self::{
     activity::ActivityTexts,
     admin::{AdminTexts, Done},
-    factors::FactorTexts,
+    factors::{Before, FactorTexts, Follows},
     keys::KeyTexts,
     message::{Message, MessageText},
     notice::{LinkTo, Notice},

@@ -34,6 +34,8 @@ pub enum Notice {
     AnswerExpired,
     /// The person has proved once more who they are.
     Confirmed,
+    /// The person has signed in with a recovery code.
+    Recovered,
     PasskeyAdded,
     KeyAdded,
     /// An authenticator app was set up.

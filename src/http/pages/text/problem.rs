@@ -58,6 +58,8 @@ pub enum FormError {
     MayNotRegister,
     /// The passkey or the security key has not proved who the person is.
     PasskeyRefused,
+    /// A password or a code was sent where nothing but a passkey or a security key is enough.
+    PasskeyNeeded,
     /// No user has the passkey.
     UnknownPasskey,
     /// The passkey exists, or there is an authenticator app.

@@ -25,6 +25,10 @@ pub struct Account<'a> {
     pub pending_email: Option<&'a str>,
     pub sends_mail: bool,
     pub has_password: bool,
+    /// How the person confirms a new address, a new password and the end of the account.
+    pub confirm: Confirm,
+    /// The form that is shown open.
+    pub open: Option<OpenForm>,
     /// The fewest characters of a password.
     pub min_password_length: usize,
     pub notice: Option<Notice>,
@@ -41,6 +45,26 @@ pub struct Account<'a> {
     pub may_invite: bool,
     /// Whether the person administers the service.
     pub is_admin: bool,
+}
+
+/// How a person confirms that it is they.
+#[derive(Clone)]
+pub enum Confirm {
+    /// By the password in the form.
+    WithPassword,
+    /// They have just done it.
+    Confirmed,
+    /// On another page, from which they return to the form. These are its paths.
+    StepUp { email: String, password: String, delete: String },
+    /// By nothing that they have.
+    Impossible,
+}
+
+/// A form that is shown open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpenForm {
+    Email,
+    Delete,
 }
 
 /// A form of the page that was refused. The page shows it open, with what was typed except passwords.
@@ -200,16 +224,22 @@ impl Account<'_> {
         }
     }
 
+    /// Whether the forms that change the address and delete the account can be sent.
+    fn has_forms(&self) -> bool {
+        matches!(self.confirm, Confirm::WithPassword | Confirm::Confirmed)
+    }
+
     fn is_name_open(&self) -> bool {
         matches!(self.failed, Some(FailedForm::Name { .. }))
     }
 
     fn is_email_open(&self) -> bool {
-        matches!(self.failed, Some(FailedForm::Email { .. }))
+        self.open == Some(OpenForm::Email) || matches!(self.failed, Some(FailedForm::Email { .. }))
     }
 
     fn is_delete_open(&self) -> bool {
-        matches!(self.failed, Some(FailedForm::Delete { .. }))
+        let is_open = self.open == Some(OpenForm::Delete);
+        is_open || matches!(self.failed, Some(FailedForm::Delete { .. }))
     }
 }
 

@@ -21,6 +21,7 @@ mod set_up;
 mod sign_in;
 mod sign_out;
 mod sign_up;
+mod sign_up_passkey;
 mod style;
 #[cfg(test)]
 mod tests;
@@ -29,7 +30,7 @@ mod verify;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 pub use self::{
-    account::{Account, AppLink, FailedForm, SessionRow},
+    account::{Account, AppLink, Confirm, FailedForm, OpenForm, SessionRow},
     activity::{Activity, ActivityBy, ActivityRow, MAX_ACTIVITY_ROWS},
     admin::{
         AdminInvitations, ApiKeys, AuditTrail, Frame, GuardPage, GuardRow, Guards,
@@ -49,10 +50,11 @@ pub use self::{
     refused::{Refused, Why, WhyStep},
     script::SCRIPT,
     security::{DeviceRow, MAX_DEVICE_ROWS, PasskeyRow, Security},
-    set_up::{AddPasskey, EditPasskey, SetUpTotp},
+    set_up::{AddPasskey, EditPasskey, RemoveFactor, SetUpTotp},
     sign_in::SignIn,
     sign_out::SignOut,
     sign_up::{InvitationEntry, SignUp},
+    sign_up_passkey::SignUpPasskey,
     style::Style,
     verify::VerifyForApp,
 };

@@ -3,7 +3,7 @@
 use askama::Template;
 
 use super::{
-    super::text::{FactorTexts, FieldFault, FormError, Notice, Texts},
+    super::text::{Before, FactorTexts, FieldFault, Follows, FormError, Notice, Texts},
     PageContext, SCRIPT,
     field::{Field, Summary},
     html,
@@ -27,6 +27,8 @@ pub struct Prove<'a> {
     pub has_code: bool,
     pub has_recovery_code: bool,
     pub has_password: bool,
+    /// What is asked for after the password.
+    pub follows: Option<Follows>,
     /// Whether the person chose to trust the browser. `None` if they cannot.
     pub trusts: Option<bool>,
     pub notice: Option<Notice>,
@@ -50,6 +52,8 @@ pub enum ProveFor<'a> {
         /// The fields that tell both to the next page.
         ask_name: &'static str,
         next: Option<&'a str>,
+        /// What the person is about to do on that page.
+        before: Option<Before>,
         /// The address of the person.
         email: &'a str,
     },
@@ -63,6 +67,7 @@ struct Html<'a> {
     f: &'static FactorTexts,
     view: &'a Prove<'a>,
     heading: String,
+    reason: Option<&'static str>,
     explanation: String,
     path: &'static str,
     /// Names and values that every form passes on.
@@ -81,18 +86,23 @@ impl Prove<'_> {
     pub fn render(&self, page: &PageContext<'_>) -> String {
         let t = page.texts();
         let f = &t.factors;
-        let (heading, explanation, path) = match self.prove_for {
+        let (heading, reason, explanation, path) = match self.prove_for {
             ProveFor::SignIn => {
-                (f.factor_heading.into(), f.factor_explanation.into(), "/sign-in/factor")
+                (f.factor_heading.into(), None, f.factor_explanation.into(), "/sign-in/factor")
             }
-            ProveFor::StepUp { app, ask, email, .. } => {
-                let heading = app.map(|app| (f.step_up_for)(app, ask));
-                let heading = heading.unwrap_or_else(|| f.step_up_heading.into());
-                (heading, (f.step_up_explanation)(email), "/step-up")
+            ProveFor::StepUp { app, ask, before, email, .. } => {
+                let (heading, reason) = match (app, before) {
+                    (Some(app), None) => ((f.step_up_for)(app, ask), Some((f.step_up_reason)(ask))),
+                    _ => (f.step_up_heading.into(), before.map(f.before)),
+                };
+                (heading, reason, (f.step_up_explanation)(email), "/step-up")
             }
         };
         let code = || Field::totp_code(t).with_fault(t, self.code_fault);
-        let password = || Field::password(t).with_fault(t, self.password_fault);
+        let password = || {
+            let hint = self.follows.map(|follows| (f.follows)(follows).into());
+            Field { hint, ..Field::password(t) }.with_fault(t, self.password_fault)
+        };
         let recovery = || {
             let field = Field::new("recovery", "code", f.recovery_code, "text", "off");
             let hint = Some(f.recovery_code_hint.into());
@@ -116,6 +126,7 @@ impl Prove<'_> {
             f,
             view: self,
             heading,
+            reason,
             explanation,
             path,
             hidden: self.hidden(),

@@ -24,6 +24,8 @@ pub struct NewRecoveryCode<'a> {
     pub code: &'a str,
     /// Where the person goes on.
     pub go_on: &'a str,
+    /// Where they replace what they have lost.
+    pub replace: Option<&'a str>,
 }
 
 #[derive(Template)]
@@ -37,6 +39,7 @@ struct Html<'a> {
     codes: Vec<&'a str>,
     /// A file with all codes, as a `data:` URI.
     file: Option<String>,
+    replace: Option<&'a str>,
     go_on: &'a str,
     go_on_words: &'static str,
 }
@@ -56,6 +59,7 @@ impl RecoveryCodes<'_> {
             explanation: f.codes_explanation,
             codes: self.codes.iter().map(|code| &**code).collect(),
             file: Some(file),
+            replace: None,
             go_on: self.go_on,
             go_on_words: f.codes_saved,
         })
@@ -74,6 +78,7 @@ impl NewRecoveryCode<'_> {
             explanation: f.new_code_explanation,
             codes: vec![self.code],
             file: None,
+            replace: self.replace,
             go_on: self.go_on,
             go_on_words: f.go_on,
         })

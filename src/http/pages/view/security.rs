@@ -3,7 +3,7 @@
 use askama::Template;
 
 use super::{
-    super::text::{FactorTexts, FormError, Notice, Span, Texts},
+    super::text::{FactorTexts, FormError, LinkTo, Notice, Span, Texts},
     PageContext, SCRIPT,
     field::Summary,
     html,
@@ -21,6 +21,10 @@ pub struct Security<'a> {
     pub now: Timestamp,
     /// The title of the app that asks for a second factor.
     pub app: Option<&'a str>,
+    /// Whether nothing but a passkey or a security key is enough for it.
+    pub needs_passkey: bool,
+    /// The title of the app that the person can go on to.
+    pub go_on: Option<&'a str>,
     /// The return target, passed on to the pages that set a factor up.
     pub target: Option<&'a str>,
     /// Whether the person has just proved who they are, and may change something.
@@ -79,6 +83,8 @@ struct Html<'a> {
     notice: Option<&'static str>,
     summary: Summary,
     query: String,
+    app_asks: Option<String>,
+    go_on: Option<String>,
     /// The query of the page on which the person proves who they are.
     step_up: String,
     totp: Option<String>,
@@ -97,7 +103,15 @@ impl Security<'_> {
             view: self,
             notice: self.notice.map(t.notice),
             summary: Summary::of(t, self.error, &mut [], None),
-            step_up: query.replacen('?', "&", 1),
+            app_asks: self.app.map(match self.needs_passkey {
+                true => t.factors.app_asks_for_passkey,
+                false => t.factors.app_asks,
+            }),
+            go_on: self.go_on.map(|app| (t.link)(LinkTo::ContinueTo(app))),
+            step_up: match self.needs_passkey {
+                true => format!("%3Fask%3Dphr{}", query.replacen('?', "&", 1)),
+                false => query.replacen('?', "&", 1),
+            },
             query,
             totp: self.totp.map(|(created, used)| in_words(t, created, used, self.now)),
             devices: self.devices.iter().map(|device| Row::new(device, t)).collect(),

@@ -118,6 +118,53 @@ impl EditPasskey<'_> {
     }
 }
 
+/// The question before a factor is removed.
+#[derive(Clone, Copy)]
+pub struct RemoveFactor<'a> {
+    /// The id and the name of a passkey or a security key. Else it is the authenticator app.
+    pub passkey: Option<(&'a str, &'a str)>,
+    /// Whether the person holds no other.
+    pub is_last: bool,
+}
+
+#[derive(Template)]
+#[template(path = "remove_factor.html", whitespace = "minimize")]
+struct RemoveFactorHtml<'a> {
+    page: &'a PageContext<'a>,
+    t: &'static Texts,
+    f: &'static FactorTexts,
+    view: &'a RemoveFactor<'a>,
+    heading: String,
+    explanation: &'static str,
+    path: &'static str,
+    /// The page that shows what was not removed.
+    back: String,
+}
+
+impl RemoveFactor<'_> {
+    pub fn render(&self, page: &PageContext<'_>) -> String {
+        let t = page.texts();
+        let f = &t.factors;
+        let security = "/account/security";
+        let (name, explanation, path, back) = match self.passkey {
+            Some((id, name)) => (
+                name,
+                f.remove_passkey_explanation,
+                "/account/security/passkeys/remove",
+                format!("{security}/passkeys/{id}"),
+            ),
+            None => (
+                f.app,
+                f.remove_totp_explanation,
+                "/account/security/totp/remove",
+                security.to_owned(),
+            ),
+        };
+        let heading = (f.remove_question)(name);
+        html(&RemoveFactorHtml { page, t, f, view: self, heading, explanation, path, back })
+    }
+}
+
 /// The page that sets an authenticator app up.
 #[derive(Clone)]
 pub struct SetUpTotp<'a> {

@@ -4,9 +4,10 @@ use askama::Template;
 
 use super::{
     super::text::{FieldFault, FormError, Texts},
-    PageContext,
+    PageContext, SCRIPT,
     field::{Field, SignInWith, Summary},
     html,
+    passkey_button::{Signal, SignalElement},
 };
 use crate::fault::FaultKind;
 
@@ -19,6 +20,9 @@ pub struct SignUp<'a> {
     pub name: &'a str,
     /// The address as it was typed.
     pub email: &'a str,
+    /// Whether a passkey can stand in for the password.
+    pub offers_passkey: bool,
+    pub signal: Option<Signal<'a>>,
     /// The invitation that the person has.
     pub invitation: Option<InvitationEntry<'a>>,
     /// Whether "stay signed in" is chosen.
@@ -60,6 +64,7 @@ struct Html<'a> {
     password: Field<'a>,
     invitation: Option<Field<'a>>,
     sign_in_with: Option<SignInWith<'a>>,
+    signal: Option<SignalElement<'a>>,
 }
 
 impl SignUp<'_> {
@@ -115,6 +120,7 @@ impl SignUp<'_> {
             password,
             invitation,
             sign_in_with,
+            signal: self.signal.map(SignalElement::from),
         })
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{
-    super::text::{FieldFault, FormError, LinkTo, Message, Notice},
+    super::text::{Before, FieldFault, Follows, FormError, LinkTo, Message, Notice},
     branding::Contact,
     *,
 };
@@ -68,6 +68,8 @@ fn account(sessions: usize) -> Account<'static> {
         pending_email: None,
         sends_mail: false,
         has_password: true,
+        confirm: Confirm::WithPassword,
+        open: None,
         min_password_length: 8,
         notice: None,
         error: None,
@@ -387,6 +389,7 @@ fn proofs() -> Vec<(&'static str, Prove<'static>)> {
         ask,
         ask_name,
         next: None,
+        before: None,
         email: "ada@example.com",
     };
     let with = |prove_for| Prove { prove_for, trusts: None, ..both.clone() };
@@ -418,6 +421,22 @@ fn proofs() -> Vec<(&'static str, Prove<'static>)> {
                 prove_for: step_up(None, Ask::Again, "again"),
                 has_password: true,
                 password_fault: Some(FieldFault::WrongPassword),
+                ..Prove::default()
+            },
+        ),
+        (
+            "step-up-before",
+            Prove {
+                prove_for: ProveFor::StepUp {
+                    app: Some("Reports"),
+                    ask: Ask::Again,
+                    ask_name: "again",
+                    next: Some("/account?open=email"),
+                    before: Some(Before::Email),
+                    email: "ada@example.com",
+                },
+                has_password: true,
+                follows: Some(Follows::Code),
                 ..Prove::default()
             },
         ),
@@ -497,6 +516,8 @@ fn securities() -> Vec<(&'static str, Security<'static>)> {
     let none = Security {
         now: NOW,
         app: None,
+        needs_passkey: false,
+        go_on: None,
         target: None,
         is_fresh: true,
         offers_passkeys: true,
@@ -531,6 +552,24 @@ fn securities() -> Vec<(&'static str, Security<'static>)> {
     vec![
         ("security-none", none.clone()),
         ("security-app", Security { app: Some("Reports"), target: Some("abc"), ..none.clone() }),
+        (
+            "security-app-passkey",
+            Security {
+                app: Some("Reports"),
+                needs_passkey: true,
+                target: Some("abc"),
+                ..none.clone()
+            },
+        ),
+        (
+            "security-recovered",
+            Security {
+                notice: Some(Notice::Recovered),
+                go_on: Some("Reports"),
+                target: Some("abc"),
+                ..some.clone()
+            },
+        ),
         (
             "security-only-codes",
             Security { offers_passkeys: false, has_keys: false, ..none.clone() },
@@ -581,9 +620,31 @@ fn set_ups(page: &PageContext<'_>) -> Vec<(&'static str, String)> {
     let codes: Vec<_> = (0..8).map(|_| "7KQ2M-9XH4T-0BVC8-WNZ5R-3JYD6".to_owned()).collect();
     let go_on = "/account/security";
     let codes = RecoveryCodes { codes: &codes, email: "ada@example.com", go_on };
-    let new = NewRecoveryCode { code: "7KQ2M-9XH4T-0BVC8-WNZ5R-3JYD6", go_on };
+    let replace = None;
+    let new = NewRecoveryCode { code: "7KQ2M-9XH4T-0BVC8-WNZ5R-3JYD6", go_on, replace };
+    let lost = NewRecoveryCode { replace: Some("/account/security?done=recovered"), ..new };
+    let remove = RemoveFactor { passkey: None, is_last: true };
     let fault = Some(FieldFault::Rule(FaultKind::TooShort(2)));
+    let sign_up = SignUpPasskey {
+        options: OPTIONS,
+        setup: CHALLENGE,
+        name: "Ada Lovelace",
+        email: "ada@example.com",
+        ..SignUpPasskey::default()
+    };
+    let invited = SignUpPasskey {
+        invitation: Some(InvitationEntry::Link(SECRET)),
+        stay: true,
+        target: Some("abc"),
+        signal: Some(Signal::Unknown(OPTIONS)),
+        error: Some(FormError::PasskeyRefused),
+        ..sign_up
+    };
+    let hostile = SignUpPasskey { name: HOSTILE, email: HOSTILE, ..sign_up };
     vec![
+        ("sign-up-passkey", sign_up.render(page)),
+        ("sign-up-passkey-invited", invited.render(page)),
+        ("sign-up-passkey-hostile", hostile.render(page)),
         ("add-passkey", add.render(page)),
         ("add-passkey-only", AddPasskey { has_password: false, ..add.clone() }.render(page)),
         ("add-key", AddPasskey { is_key: true, target: Some("abc"), ..add.clone() }.render(page)),
@@ -610,6 +671,12 @@ fn set_ups(page: &PageContext<'_>) -> Vec<(&'static str, String)> {
         ),
         ("recovery-codes", codes.render(page)),
         ("recovery-code-new", new.render(page)),
+        ("recovery-code-lost", lost.render(page)),
+        ("remove-app", remove.render(page)),
+        (
+            "remove-passkey",
+            RemoveFactor { passkey: Some(("0", HOSTILE)), is_last: false }.render(page),
+        ),
     ]
 }
 
@@ -622,6 +689,16 @@ fn sign_ups() -> Vec<(&'static str, SignUp<'static>)> {
     };
     let typed = SignUp { name: "Ada Lovelace", email: "ada@example", ..app.clone() };
     vec![
+        ("sign-up-offers-passkey", SignUp { offers_passkey: true, ..app.clone() }),
+        (
+            "sign-up-passkey-unknown",
+            SignUp {
+                offers_passkey: true,
+                signal: Some(Signal::Unknown(OPTIONS)),
+                email_fault: Some(FieldFault::Rule(FaultKind::EmailTaken)),
+                ..typed.clone()
+            },
+        ),
         ("sign-up-plain", SignUp { app: None, ..app.clone() }),
         ("sign-up", app.clone()),
         (
@@ -667,6 +744,11 @@ fn sign_ups() -> Vec<(&'static str, SignUp<'static>)> {
     ]
 }
 
+fn step_up() -> Confirm {
+    let way = |form: &str| format!("/step-up?next=%2Faccount%3Fopen%3D{form}");
+    Confirm::StepUp { email: way("email"), password: way("password"), delete: way("delete") }
+}
+
 fn accounts() -> Vec<(&'static str, Account<'static>)> {
     let failed = |failed| Account { failed: Some(failed), ..account(3) };
     vec![
@@ -678,10 +760,30 @@ fn accounts() -> Vec<(&'static str, Account<'static>)> {
             Account { is_verified: false, notice: Some(Notice::EmailChanged), ..account(3) },
         ),
         ("account-ended", Account { notice: Some(Notice::SessionEnded), ..account(3) }),
-        ("account-no-password", Account { has_password: false, ..account(2) }),
+        (
+            "account-no-password",
+            Account { has_password: false, confirm: Confirm::Impossible, ..account(2) },
+        ),
         (
             "account-no-password-mail",
-            Account { has_password: false, is_verified: false, sends_mail: true, ..account(2) },
+            Account {
+                has_password: false,
+                confirm: step_up(),
+                is_verified: false,
+                sends_mail: true,
+                ..account(2)
+            },
+        ),
+        ("account-to-confirm", Account { confirm: step_up(), ..account(2) }),
+        (
+            "account-passkey-confirmed",
+            Account {
+                has_password: false,
+                confirm: Confirm::Confirmed,
+                open: Some(OpenForm::Delete),
+                notice: Some(Notice::Confirmed),
+                ..account(2)
+            },
         ),
         (
             "account-unverified",

@@ -2,7 +2,7 @@
 
 use axum::http::header;
 use doorward::internals::data_folder::{DataFolder, DoctorReport};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 use crate::pages::PASSWORD;
@@ -85,21 +85,119 @@ async fn refusals_come_in() {
     let server = server().await;
     let mut admin = admin_browser(&server).await;
     let page = admin.get("/admin/refusals").await;
-    assert_shows(&page, 200, &["Nothing was refused."]);
-    assert_eq!(page.header(header::REFRESH), Some("5"));
+    assert_shows(&page, 200, &["Nothing was refused.", "/admin/refusals/live?guard=\""]);
+    assert_eq!(page.header(header::REFRESH), None, "it has a form");
     for _ in 0..60 {
         server.guard("staff", "not-a-token").await;
     }
     let page = admin.get("/admin/refusals?guard=staff").await;
     assert_shows(&page, 200, &["Nobody", "rel=\"next\""]);
-    assert_eq!(page.body.matches("/admin/refusals/").count(), 50);
+    assert_eq!(page.body.matches("/admin/refusals/").count(), 51, "and the way to the live page");
     let (_, rest) = page.body.split_once("rel=\"next\" href=\"").unwrap();
     let next = admin.get(&rest.split('"').next().unwrap().replace("&#38;", "&")).await;
-    assert_eq!(next.body.matches("/admin/refusals/").count(), 10);
-    assert_eq!(next.header(header::REFRESH), None, "it does not change");
+    assert_eq!(next.body.matches("/admin/refusals/").count(), 11);
     assert_shows(&admin.get("/admin/refusals?guard=wiki").await, 200, &["Nothing was refused."]);
     let unknown = admin.get("/admin/refusals/00000000000000000000000000000000").await;
     assert_shows(&unknown, 404, &["This decision is not known"]);
+}
+
+/// A reload would take away what is being typed, and is no use of the session.
+#[tokio::test]
+async fn only_a_page_without_a_form_loads_itself_again_and_nobody_stays_signed_in_by_it() {
+    let server = server().await;
+    let mut admin = admin_browser(&server).await;
+    for _ in 0..60 {
+        server.guard("staff", "not-a-token").await;
+    }
+    let live = "/admin/refusals/live?guard=staff&reported=";
+    let page = admin.get(live).await;
+    assert_shows(&page, 200, &["Nobody", "href=\"/admin/refusals?guard=staff\""]);
+    assert_eq!(page.header(header::REFRESH), Some("5"));
+    for part in ["<form", "<input", "rel=\"next\""] {
+        assert!(!page.body.contains(part), "{part}: {}", page.body);
+    }
+    // A session that is used idles out an hour later than one that is not.
+    let idle = |hours: f64| server.let_pass(Duration::from_secs_f64(hours * 60.0 * 60.0));
+    let mut used = browser_of(&server, "grace@example.com", "auditor").await;
+    let timeout = 12.0;
+    idle(timeout / 2.0);
+    assert_eq!(used.get("/admin/refusals").await.status, 200);
+    assert_eq!(admin.get(live).await.status, 200);
+    idle(timeout / 2.0 + 1.0);
+    assert_eq!(used.get("/admin/refusals").await.status, 200);
+    let answer = admin.get(live).await;
+    assert_eq!(answer.status, 303, "nobody was there for {timeout} hours");
+    assert!(answer.header(header::LOCATION).unwrap().starts_with("/sign-in?for="));
+    assert_eq!(answer.header(header::REFRESH), None);
+}
+
+#[tokio::test]
+async fn exports_are_events() {
+    let server = server().await;
+    let mut admin = admin_browser(&server).await;
+    let mut eve = Browser::of(&server, "Eve", EVE).await;
+    let page = page_of(&server, EVE).await;
+    let (eve_id, admin_id) = (id_of(&server, EVE).await, id_of(&server, ADMIN).await);
+    assert_eq!(admin.post(&format!("{page}/export"), &[]).await.status, 200);
+    assert_eq!(eve.post("/account/export", &[]).await.status, 200);
+    let token = server.token_of(ADMIN, PASSWORD).await;
+    let get = async |path: &str| server.request_as(&token, "GET", path, json!(null)).await;
+    assert_eq!(get(&format!("/api/admin/users/{eve_id}/export")).await.status, 200);
+    assert_eq!(get("/api/me/export").await.status, 200);
+    assert_eq!(get("/api/admin/export").await.status, 200);
+    assert_eq!(server.operator("GET", "/api/admin/export", json!(null)).await.status, 200);
+    assert_eq!(admin.post("/admin/audit/export", &[]).await.status, 200);
+    let exported = get("/api/admin/audit/export?format=ocsf").await;
+    assert!(
+        exported.body.contains("\"audit exported\""),
+        "it is recorded first: {}",
+        exported.body
+    );
+    // What people do with their own account is written in batches.
+    server.doorward.close_trail().await.unwrap();
+    let all = get("/api/admin/audit?limit=500").await.json();
+    let of = |kind: &str| {
+        let events = all["events"].as_array().unwrap().iter();
+        let actor = |event: &Value| event["actor"]["id"].as_str().unwrap_or("operator").to_owned();
+        let mut found: Vec<_> = events
+            .filter(|event| event["kind"] == kind)
+            .map(|event| (actor(event), event["subject"].clone(), event["details"].clone()))
+            .collect();
+        found.sort_by_key(|(actor, subject, details)| format!("{actor}{subject}{details}"));
+        found
+    };
+    let sorted = |mut events: Vec<(String, Value, Value)>| {
+        events.sort_by_key(|(actor, subject, details)| format!("{actor}{subject}{details}"));
+        events
+    };
+    let by_admin = || (admin_id.clone(), json!(eve_id), Value::Null);
+    let own = |id: &String| (id.clone(), json!(id), Value::Null);
+    let expected = sorted(vec![by_admin(), by_admin(), own(&eve_id), own(&admin_id)]);
+    assert_eq!(of("account_exported"), expected);
+    let users = |who: &str, hashes: bool| (who.to_owned(), Value::Null, json!({"hashes": hashes}));
+    let expected = sorted(vec![users(&admin_id, false), users("operator", true)]);
+    assert_eq!(of("users_exported"), expected);
+    let trail = |format: &str| (admin_id.clone(), Value::Null, json!({"format": format}));
+    assert_eq!(of("audit_exported"), sorted(vec![trail("jsonl"), trail("ocsf")]));
+}
+
+/// They wait with what was refused, whose rate is bounded: one person who repeats it does not fill the disk.
+#[tokio::test]
+async fn the_exports_of_a_person_are_not_written_one_by_one() {
+    let server = server().await;
+    let eve = server.register("Eve", EVE).await;
+    let recorded = async || {
+        let path = "/api/admin/audit?kind=account_exported";
+        let listed = server.operator("GET", path, json!(null)).await.json();
+        listed["events"].as_array().unwrap().len()
+    };
+    for _ in 0..10 {
+        let answer = server.request_as(&eve.token, "GET", "/api/me/export", json!(null)).await;
+        assert_eq!(answer.status, 200);
+    }
+    assert_eq!(recorded().await, 0);
+    server.doorward.close_trail().await.unwrap();
+    assert_eq!(recorded().await, 10);
 }
 
 #[tokio::test]
@@ -137,15 +235,23 @@ async fn the_audit_trail_is_filtered_and_exported() {
     assert_shows(&shown, 200, &["No event matches.", "value=\"2020-01-01\""]);
     let wrong = admin.get("/admin/audit?from=yesterday&user=nobody").await;
     assert_shows(&wrong, 200, &["aria-invalid", "value=\"yesterday\""]);
-    let exported = admin.get("/admin/audit/export?kind=role_granted").await;
+    let exported = admin.post("/admin/audit/export", &[("kind", "role_granted")]).await;
     assert_eq!(exported.status, 200);
+    let disposition = exported.header(header::CONTENT_DISPOSITION);
+    assert_eq!(disposition, Some("attachment; filename=\"audit.jsonl\""));
     assert!(exported.body.lines().count() >= 1, "{}", exported.body);
     assert!(exported.body.lines().all(|line| line.contains("\"role_granted\"")));
     assert_shows(&admin.get(&page).await, 200, &["Activity", granted]);
-    let checkpoint = admin.get("/admin/audit/checkpoint").await;
+    let checkpoint = admin.post("/admin/audit/checkpoint", &[]).await;
     assert_eq!(checkpoint.status, 200);
     assert!(checkpoint.body.contains("\u{2014} "), "it is signed: {}", checkpoint.body);
-    assert_eq!(admin.get("/admin/audit/none/proof").await.status, 404);
+    let id = crate::pages::hidden(&admin.get("/admin/audit").await, "id");
+    let proof = admin.post("/admin/audit/proof", &[("id", &id)]).await;
+    assert_eq!(proof.status, 200);
+    assert!(proof.body.contains("tlog-proof"), "{}", proof.body);
+    assert_eq!(admin.post("/admin/audit/proof", &[("id", "none")]).await.status, 404);
+    let wrong = admin.post("/admin/audit/export", &[("from", "yesterday")]).await;
+    assert_eq!(wrong.status, 400);
 }
 
 #[tokio::test]

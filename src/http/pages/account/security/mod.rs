@@ -7,7 +7,10 @@ mod totp;
 
 use std::sync::Arc;
 
-use axum::response::{IntoResponse, Response};
+use axum::{
+    http::StatusCode,
+    response::{IntoResponse, Response},
+};
 
 pub(in crate::http) use self::{
     passkeys::{
@@ -22,10 +25,11 @@ use super::super::{
     form_refusal::FormRefusal,
     return_target::{AppTarget, with_target},
     text::Notice,
-    view::{DeviceRow, MAX_DEVICE_ROWS, PasskeyRow, Security, Signal},
+    view::{DeviceRow, MAX_DEVICE_ROWS, PasskeyRow, RemoveFactor, Security, Signal},
     visit::{SIGN_IN, SignedInVisit, Visit},
 };
 use crate::{
+    access::guard::Ask,
     account::{
         factor::{Enrolled, totp::is_offered},
         keys::of_user,
@@ -35,7 +39,7 @@ use crate::{
     credential::factor::FactorKind,
     http::{
         Error,
-        form::PageForm,
+        form::{Form, PageForm},
         webauthn::{AcceptedCredentials, UnknownCredential, json},
     },
     user::{HeldFactors, Passkey},
@@ -50,6 +54,7 @@ pub(in crate::http) async fn show_security(visit: Visit) -> Result<Response, Err
     };
     let notice = match visit.parameter("done").as_deref() {
         Some("confirmed") => Some(Notice::Confirmed),
+        Some("recovered") => Some(Notice::Recovered),
         Some("passkey") => Some(Notice::PasskeyAdded),
         Some("key") => Some(Notice::KeyAdded),
         Some("app") => Some(Notice::AppAdded),
@@ -66,11 +71,17 @@ pub(in crate::http) async fn remove_device(
     visit: SignedInVisit,
     PageForm(form): PageForm,
 ) -> Result<Response, Error> {
+    let mut response = visit.redirect(&format!("{SECURITY}?done=device"));
     if let Ok(id) = form.typed("id").parse() {
         // A browser that is gone already, as after a double click, is what the person wants.
-        trusted_devices::remove(visit.doorward(), &visit.caller, id, &visit.requester).await?;
+        let (doorward, requester) = (visit.doorward(), &visit.requester);
+        if let Some(session) =
+            trusted_devices::remove(doorward, &visit.caller, id, requester).await?
+        {
+            visit.set_session_cookie(&mut response, &session);
+        }
     }
-    Ok(visit.redirect(&format!("{SECURITY}?done=device")))
+    Ok(response)
 }
 
 /// What just happened.
@@ -104,9 +115,14 @@ async fn page(
         (None, Some(accepted)) => Some(Signal::AllAccepted(accepted)),
         (None, None) => None,
     };
+    let held = &caller.user.factors;
+    let needs_passkey = asks_for_passkey(visit) && !held.resist_phishing();
+    let title = app.map(|app| &*app.title);
     let page = Security {
         now: doorward.now(),
-        app: app.map(|app| &*app.title).filter(|_| caller.user.factors.is_empty()),
+        app: title.filter(|_| held.is_empty() || needs_passkey),
+        needs_passkey,
+        go_on: title.filter(|_| notice == Some(Notice::Recovered)),
         target: app.map(|app| &*app.sealed),
         is_fresh: is_fresh(doorward, &caller.user, &caller.session),
         offers_passkeys: relying_party.is_some(),
@@ -137,6 +153,31 @@ async fn page(
         allow_script(&mut response);
     }
     Ok(response)
+}
+
+/// Whether the person has answered the question before a factor is removed.
+fn is_confirmed(form: &Form) -> bool {
+    !form.typed("confirmed").is_empty()
+}
+
+/// The question before a factor is removed: a passkey with this id and name, or the authenticator app.
+async fn ask_to_remove(
+    visit: &SignedInVisit,
+    passkey: Option<(&str, &str)>,
+) -> Result<Response, Error> {
+    let (doorward, user) = (visit.doorward(), &visit.caller.user);
+    if !is_fresh(doorward, user, &visit.caller.session) {
+        return Ok(visit.way_to_step_up(SECURITY, None));
+    }
+    let held = doorward.store().factors_of(user, doorward.now()).await?;
+    let is_last = held.passkeys.len() + usize::from(held.totp.is_some()) == 1;
+    let page = RemoveFactor { passkey, is_last };
+    Ok(visit.page(StatusCode::OK, page.render(&visit.context())))
+}
+
+/// Whether an app has sent the person here because it takes nothing but a passkey or a security key.
+fn asks_for_passkey(visit: &SignedInVisit) -> bool {
+    visit.parameter("ask").as_deref() == Some(Ask::PhishingResistant.name())
 }
 
 fn row(passkey: &Passkey) -> PasskeyRow<'_> {

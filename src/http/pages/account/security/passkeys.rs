@@ -14,7 +14,7 @@ use super::{
         view::{AddPasskey, EditPasskey},
         visit::SignedInVisit,
     },
-    Outcome, SECURITY, enrolled, row,
+    Outcome, SECURITY, ask_to_remove, enrolled, is_confirmed, row,
 };
 use crate::{
     account::factor::{
@@ -161,7 +161,7 @@ pub(in crate::http) async fn rename_passkey(
     Ok(edit_page(&visit, &passkey, &typed, Some(&refusal)))
 }
 
-/// Answers with the page itself, which tells the browser what was removed. A redirect could not.
+/// Asks first. Then it answers with the page itself, which tells the browser what was removed. A redirect could not.
 pub(in crate::http) async fn remove_passkey(
     visit: SignedInVisit,
     PageForm(form): PageForm,
@@ -169,12 +169,20 @@ pub(in crate::http) async fn remove_passkey(
     let Some(passkey) = held(&visit, form.typed("id").parse().ok()).await? else {
         return Ok(visit.redirect(&format!("{SECURITY}?done=removed")));
     };
+    if !is_confirmed(&form) {
+        let id = passkey.id.to_string();
+        return ask_to_remove(&visit, Some((&id, &passkey.name))).await;
+    }
     match remove(visit.doorward(), &visit.caller, passkey.id, &visit.requester).await {
-        Ok(()) | Err(EnrolError::NoSuchFactor) => {
+        Ok(session) => {
             let notice = Some(super::Notice::FactorRemoved);
             let outcome = Outcome { notice, removed: Some(&passkey), ..Outcome::default() };
-            super::page(&visit, None, outcome).await
+            let mut response = super::page(&visit, None, outcome).await?;
+            visit.set_session_cookie(&mut response, &session);
+            Ok(response)
         }
+        // One that is gone already, as after a double click, is what the person wants.
+        Err(EnrolError::NoSuchFactor) => Ok(visit.redirect(&format!("{SECURITY}?done=removed"))),
         Err(error) => {
             let refusal = visit.refusal(FormFailure::from(error), SECURITY, None)?;
             Ok(edit_page(&visit, &passkey, &passkey.name, Some(&refusal)))

@@ -9,14 +9,14 @@ use super::{
         view::SetUpTotp,
         visit::SignedInVisit,
     },
-    Outcome, SECURITY, enrolled,
+    Outcome, SECURITY, ask_to_remove, enrolled, is_confirmed,
 };
 use crate::{
     account::factor::{
         EnrolError,
         totp::{NewTotp, begin, confirm, remove, resume},
     },
-    credential::qr::svg_path,
+    credential::{factor::FactorKind, qr::svg_path},
     http::{
         Error,
         form::{FaultRecorded, PageForm},
@@ -64,12 +64,22 @@ pub(in crate::http) async fn confirm_totp(
     }
 }
 
-pub(in crate::http) async fn remove_totp(visit: SignedInVisit) -> Result<Response, Error> {
+/// Asks first.
+pub(in crate::http) async fn remove_totp(
+    visit: SignedInVisit,
+    PageForm(form): PageForm,
+) -> Result<Response, Error> {
+    if !is_confirmed(&form) && visit.caller.user.factors.contains(FactorKind::Totp) {
+        return ask_to_remove(&visit, None).await;
+    }
     match remove(visit.doorward(), &visit.caller, &visit.requester).await {
-        // An app that is gone already, as after a double click, is what the person wants.
-        Ok(()) | Err(EnrolError::NoSuchFactor) => {
-            Ok(visit.redirect(&format!("{SECURITY}?done=removed")))
+        Ok(session) => {
+            let mut response = visit.redirect(&format!("{SECURITY}?done=removed"));
+            visit.set_session_cookie(&mut response, &session);
+            Ok(response)
         }
+        // An app that is gone already, as after a double click, is what the person wants.
+        Err(EnrolError::NoSuchFactor) => Ok(visit.redirect(&format!("{SECURITY}?done=removed"))),
         Err(error) => {
             let refusal = visit.refusal(FormFailure::from(error), SECURITY, None)?;
             let outcome = Outcome { refusal: Some(&refusal), ..Outcome::default() };

@@ -38,6 +38,8 @@ mod tests {
         "guards_reloaded",
         "mail_retried",
         "everything_revoked",
+        "users_exported",
+        "audit_exported",
         "trail_pruned",
         "events_left_out",
     ];

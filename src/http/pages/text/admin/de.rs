@@ -103,7 +103,10 @@ pub(in super::super) const TEXTS: AdminTexts = AdminTexts {
     no_invitations: "Keine Einladung ist offen.",
 
     // Refusals.
-    refusals_explanation: "Sobald sie eintreffen: diese Seite lädt alle 5 Sekunden neu. Ein Server behält die letzten 1000 von bekannten und von unbekannten Aufrufern, bis er endet.",
+    live_explanation: "Diese Seite lädt alle 5 Sekunden neu. Das hält Sie nicht angemeldet.",
+    reload_by_itself: "Automatisch neu laden",
+    stop_reloading: "Nicht mehr neu laden",
+    refusals_explanation: "Ein Server behält die letzten 1000 von bekannten und von unbekannten Aufrufern, bis er endet.",
     only_reported: "Nur die, die eingelassen wurden, weil der Guard nur berichtet",
     only_reported_tag: "Eingelassen: nur berichtet",
     refused_tag: "Abgelehnt",

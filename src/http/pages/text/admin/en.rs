@@ -103,7 +103,10 @@ pub(in super::super) const TEXTS: AdminTexts = AdminTexts {
     no_invitations: "No invitation is open.",
 
     // Refusals.
-    refusals_explanation: "As they come in: this page loads again every 5 seconds. A server keeps the latest 1,000 of known and of unknown callers, until it stops.",
+    live_explanation: "This page loads again every 5 seconds. That does not keep you signed in.",
+    reload_by_itself: "Reload automatically",
+    stop_reloading: "Stop reloading",
+    refusals_explanation: "A server keeps the latest 1,000 of known and of unknown callers, until it stops.",
     only_reported: "Only those that were admitted because the guard only reports",
     only_reported_tag: "Admitted: only reported",
     refused_tag: "Refused",

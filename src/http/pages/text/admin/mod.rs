@@ -156,6 +156,9 @@ pub struct AdminTexts {
 
     // Refusals.
     pub refusals_explanation: &'static str,
+    pub live_explanation: &'static str,
+    pub reload_by_itself: &'static str,
+    pub stop_reloading: &'static str,
     pub only_reported: &'static str,
     pub only_reported_tag: &'static str,
     pub refused_tag: &'static str,

@@ -1,6 +1,6 @@
 //! The texts about second factors in German.
 
-use super::{Ask, FactorTexts};
+use super::{Ask, Before, FactorTexts, Follows};
 
 pub(in super::super) const TEXTS: FactorTexts = FactorTexts {
     sign_in_with_passkey: "Mit einem Passkey anmelden",
@@ -23,11 +23,38 @@ pub(in super::super) const TEXTS: FactorTexts = FactorTexts {
         Ask::TwoFactors => format!("{app} verlangt Ihren zweiten Faktor"),
         Ask::PhishingResistant => format!("{app} verlangt Ihren Passkey"),
     },
+    step_up_reason: |ask| match ask {
+        Ask::Again => "Ihre letzte Anmeldung liegt für diese App zu lange zurück.",
+        Ask::TwoFactors => "Ein Passwort allein genügt für diese App nicht.",
+        Ask::PhishingResistant => {
+            "Diese App verlangt einen Passkey oder einen Sicherheitsschlüssel. Ein Passwort oder ein Code genügt nicht."
+        }
+    },
     step_up_heading: "Bitte bestätigen Sie, dass Sie es sind",
+    before: |before| match before {
+        Before::Account => {
+            "Bevor Sie Ihr Konto ändern oder Ihre Daten herunterladen, gehen wir sicher."
+        }
+        Before::Email => "Bevor Sie Ihre E-Mail-Adresse ändern, gehen wir sicher.",
+        Before::Password => "Bevor Sie Ihr Passwort ändern, gehen wir sicher.",
+        Before::Delete => "Bevor Sie Ihr Konto löschen, gehen wir sicher.",
+        Before::Keys => "Bevor Sie einen Schlüssel anlegen oder widerrufen, gehen wir sicher.",
+        Before::Factors => "Bevor Sie ändern, wie Sie sich anmelden, gehen wir sicher.",
+        Before::Passkey => "Bevor Sie einen Passkey hinzufügen, gehen wir sicher.",
+        Before::SecurityKey => "Bevor Sie einen Sicherheitsschlüssel hinzufügen, gehen wir sicher.",
+        Before::App => "Bevor Sie eine Authenticator-App einrichten, gehen wir sicher.",
+        Before::Administration => "Bevor Sie in der Verwaltung etwas ändern, gehen wir sicher.",
+    },
+    follows: |follows| match follows {
+        Follows::Code => "Danach werden Sie nach einem Code aus Ihrer Authenticator-App gefragt.",
+        Follows::SecurityKey => "Danach werden Sie nach Ihrem Sicherheitsschlüssel gefragt.",
+        Follows::Factor => "Danach werden Sie nach Ihrem zweiten Faktor gefragt.",
+    },
     step_up_explanation: |email| format!("Sie sind als {email} angemeldet."),
     new_code_heading: "Ihr neuer Wiederherstellungscode",
     new_code_explanation: "Der benutzte Code gilt nicht mehr. Bewahren Sie stattdessen diesen auf. Er wird nicht noch einmal gezeigt.",
     go_on: "Weiter",
+    replace_lost: "Verlorenes ersetzen",
 
     security: "Anmeldung und Sicherheit",
     security_explanation: "Passkeys, Codes und vertraute Browser.",
@@ -35,6 +62,11 @@ pub(in super::super) const TEXTS: FactorTexts = FactorTexts {
     app_asks: |app| {
         format!(
             "{app} verlangt einen zweiten Faktor. Richten Sie hier einen ein. Danach geht es weiter."
+        )
+    },
+    app_asks_for_passkey: |app| {
+        format!(
+            "{app} verlangt einen Passkey. Fügen Sie hier einen hinzu oder einen Sicherheitsschlüssel. Danach geht es weiter."
         )
     },
     confirm_first: "Um hier etwas zu ändern, bestätigen Sie zuerst, dass Sie es sind.",
@@ -77,6 +109,10 @@ pub(in super::super) const TEXTS: FactorTexts = FactorTexts {
     only_passkeys: "Ihr Konto hat kein Passwort. Ein Passkey braucht JavaScript. Wo es ausgeschaltet ist, können Sie sich nicht damit anmelden.",
     remove_passkey: "Entfernen",
     remove_passkey_explanation: "Sie können sich dann nicht mehr damit anmelden.",
+    remove_question: |name| format!("„{name}“ entfernen?"),
+    remove_totp_explanation: "Ihre Codes gelten hier dann nicht mehr.",
+    remove_last_explanation: "Das ist Ihr letzter zweiter Faktor. Auch Ihre Wiederherstellungscodes gelten dann nicht mehr.",
+    keep: "Behalten",
     back_to_security: "Zurück zu Anmeldung und Sicherheit",
     totp_heading: "Authenticator-App einrichten",
     totp_scan: "Scannen Sie das mit einer Authenticator-App.",
@@ -90,6 +126,11 @@ pub(in super::super) const TEXTS: FactorTexts = FactorTexts {
     codes_file: "wiederherstellungscodes",
     codes_of: |service, email| format!("{service}: Wiederherstellungscodes von {email}"),
     codes_saved: "Ich habe sie gesichert",
+
+    sign_up_with_passkey: "Passkey statt Passwort",
+    passkey_heading: "Passkey anlegen",
+    passkey_of: |email| format!("Damit melden Sie sich als {email} an, ohne Passwort."),
+    use_password: "Lieber ein Passwort",
 
     reset_heading: "Alle zweiten Faktoren entfernen",
     reset_link: |address| {

@@ -1,6 +1,6 @@
 //! The texts about second factors in English.
 
-use super::{Ask, FactorTexts};
+use super::{Ask, Before, FactorTexts, Follows};
 
 pub(in super::super) const TEXTS: FactorTexts = FactorTexts {
     sign_in_with_passkey: "Sign in with a passkey",
@@ -23,16 +23,44 @@ pub(in super::super) const TEXTS: FactorTexts = FactorTexts {
         Ask::TwoFactors => format!("{app} asks for your second factor"),
         Ask::PhishingResistant => format!("{app} asks for your passkey"),
     },
+    step_up_reason: |ask| match ask {
+        Ask::Again => "Your last sign-in is too long ago for this app.",
+        Ask::TwoFactors => "A password alone is not enough for this app.",
+        Ask::PhishingResistant => {
+            "This app asks for a passkey or a security key. A password or a code is not enough."
+        }
+    },
     step_up_heading: "Please confirm that it is you",
+    before: |before| match before {
+        Before::Account => "Before you change your account or download your data, we make sure.",
+        Before::Email => "Before you change your e-mail address, we make sure.",
+        Before::Password => "Before you change your password, we make sure.",
+        Before::Delete => "Before you delete your account, we make sure.",
+        Before::Keys => "Before you make or revoke a key, we make sure.",
+        Before::Factors => "Before you change how you sign in, we make sure.",
+        Before::Passkey => "Before you add a passkey, we make sure.",
+        Before::SecurityKey => "Before you add a security key, we make sure.",
+        Before::App => "Before you set up an authenticator app, we make sure.",
+        Before::Administration => "Before you change anything in the administration, we make sure.",
+    },
+    follows: |follows| match follows {
+        Follows::Code => "After it, you are asked for a code from your authenticator app.",
+        Follows::SecurityKey => "After it, you are asked for your security key.",
+        Follows::Factor => "After it, you are asked for your second factor.",
+    },
     step_up_explanation: |email| format!("You are signed in as {email}."),
     new_code_heading: "Your new recovery code",
     new_code_explanation: "The code that you used no longer works. Keep this one in its place. It is not shown again.",
     go_on: "Continue",
+    replace_lost: "Replace what you lost",
 
     security: "Sign-in and security",
     security_explanation: "Passkeys, codes and trusted browsers.",
     show_security: "Show and change",
     app_asks: |app| format!("{app} asks for a second factor. Set one up here, then go on."),
+    app_asks_for_passkey: |app| {
+        format!("{app} asks for a passkey. Add one here, or a security key, then go on.")
+    },
     confirm_first: "To change anything here, first confirm that it is you.",
     passkeys: "Passkeys",
     passkeys_explanation: "With a passkey you sign in by fingerprint, face or screen lock. A security key is for after the password.",
@@ -73,6 +101,10 @@ pub(in super::super) const TEXTS: FactorTexts = FactorTexts {
     only_passkeys: "Your account has no password. A passkey needs JavaScript, so you cannot sign in with it where that is off.",
     remove_passkey: "Remove",
     remove_passkey_explanation: "You can no longer sign in with it.",
+    remove_question: |name| format!("Remove “{name}”?"),
+    remove_totp_explanation: "Its codes stop working here.",
+    remove_last_explanation: "It is your last second factor. Your recovery codes stop working as well.",
+    keep: "Keep it",
     back_to_security: "Back to sign-in and security",
     totp_heading: "Set up an authenticator app",
     totp_scan: "Scan this with an authenticator app.",
@@ -86,6 +118,11 @@ pub(in super::super) const TEXTS: FactorTexts = FactorTexts {
     codes_file: "recovery-codes",
     codes_of: |service, email| format!("{service}: recovery codes of {email}"),
     codes_saved: "I have saved them",
+
+    sign_up_with_passkey: "Use a passkey, not a password",
+    passkey_heading: "Create your passkey",
+    passkey_of: |email| format!("With it you sign in as {email}, without a password."),
+    use_password: "Use a password instead",
 
     reset_heading: "Remove all second factors",
     reset_link: |address| {

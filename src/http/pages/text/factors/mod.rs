@@ -5,6 +5,35 @@ pub(super) mod en;
 
 use crate::access::guard::Ask;
 
+/// What a signed-in person is about to do who has to prove once more who they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Before {
+    /// Change or export the account.
+    Account,
+    Email,
+    Password,
+    Delete,
+    /// Make or revoke an API key.
+    Keys,
+    /// Change anything about second factors.
+    Factors,
+    Passkey,
+    SecurityKey,
+    /// Set an authenticator app up.
+    App,
+    Administration,
+}
+
+/// What follows the password.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Follows {
+    /// A code of an authenticator app.
+    Code,
+    SecurityKey,
+    /// One of several kinds.
+    Factor,
+}
+
 /// The texts about second factors in one language.
 pub struct FactorTexts {
     // Signing in, and proving once more who one is.
@@ -26,18 +55,27 @@ pub struct FactorTexts {
     pub recovery_code_hint: &'static str,
     /// What an app asks for.
     pub step_up_for: fn(&str, Ask) -> String,
+    /// Why it asks.
+    pub step_up_reason: fn(Ask) -> &'static str,
     pub step_up_heading: &'static str,
+    /// What the person is about to do.
+    pub before: fn(Before) -> &'static str,
+    /// What is asked for after the password.
+    pub follows: fn(Follows) -> &'static str,
     /// With the address of the person.
     pub step_up_explanation: fn(&str) -> String,
     pub new_code_heading: &'static str,
     pub new_code_explanation: &'static str,
     pub go_on: &'static str,
+    /// After a sign-in with a recovery code.
+    pub replace_lost: &'static str,
 
     // The page with everything that the person holds.
     pub security: &'static str,
     pub security_explanation: &'static str,
     pub show_security: &'static str,
     pub app_asks: fn(&str) -> String,
+    pub app_asks_for_passkey: fn(&str) -> String,
     pub confirm_first: &'static str,
     pub passkeys: &'static str,
     pub passkeys_explanation: &'static str,
@@ -82,6 +120,11 @@ pub struct FactorTexts {
     pub only_passkeys: &'static str,
     pub remove_passkey: &'static str,
     pub remove_passkey_explanation: &'static str,
+    /// With the name of what is removed.
+    pub remove_question: fn(&str) -> String,
+    pub remove_totp_explanation: &'static str,
+    pub remove_last_explanation: &'static str,
+    pub keep: &'static str,
     pub back_to_security: &'static str,
     pub totp_heading: &'static str,
     pub totp_scan: &'static str,
@@ -97,6 +140,13 @@ pub struct FactorTexts {
     /// The first line of the file: for this service and this address.
     pub codes_of: fn(&str, &str) -> String,
     pub codes_saved: &'static str,
+
+    // Registering with a passkey.
+    pub sign_up_with_passkey: &'static str,
+    pub passkey_heading: &'static str,
+    /// With the address.
+    pub passkey_of: fn(&str) -> String,
+    pub use_password: &'static str,
 
     // Removing all of them with the operator's link.
     pub reset_heading: &'static str,

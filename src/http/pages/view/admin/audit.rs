@@ -47,7 +47,8 @@ struct Html<'a> {
     kinds: Vec<(&'static str, bool)>,
     from: Field<'a>,
     to: Field<'a>,
-    export: String,
+    /// The names and values of the filter.
+    filter: Vec<(&'static str, &'a str)>,
     list: List<'a>,
 }
 
@@ -81,7 +82,7 @@ impl AuditTrail<'_> {
             kinds: EventKind::NAMES.iter().map(|name| (*name, *name == kind.1)).collect(),
             from: filled(from_field, &from.1, from_fault),
             to: filled(to_field, &to.1, to_fault),
-            export: format!("{}/admin/audit/export?{query}", page.base),
+            filter: self.filter().collect(),
             list: list(self.events, self.users, page, t, self.now).followed_by(
                 next.map(|next| format!("{}/admin/audit?{query}&after={next}", page.base)),
                 t,
@@ -89,11 +90,17 @@ impl AuditTrail<'_> {
         })
     }
 
+    /// The names and values that were typed.
+    fn filter(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let typed = self.typed.iter().filter(|(_, value)| !value.is_empty());
+        typed.map(|(name, value)| (*name, value.as_str()))
+    }
+
     /// The filter as a query.
     fn query(&self) -> String {
-        let pairs = self.typed.iter().filter(|(_, value)| !value.is_empty());
-        let pairs =
-            pairs.map(|(name, value)| format!("{name}={}", utf8_percent_encode(value, KEPT)));
+        let pairs = self
+            .filter()
+            .map(|(name, value)| format!("{name}={}", utf8_percent_encode(value, KEPT)));
         pairs.collect::<Vec<_>>().join("&")
     }
 }
@@ -136,11 +143,10 @@ pub(super) fn list<'a>(
                 Outcome::Failure => vec![Tag::bad(a.failed)],
             }),
             match event.number {
-                Some(_) => Cell::Link(
-                    format!("{}/admin/audit/{}/proof", page.base, event.id),
-                    a.proof.into(),
-                    String::new(),
-                ),
+                Some(_) => {
+                    let action = format!("{}/admin/audit/proof", page.base);
+                    Cell::Button(action, "id", event.id.to_string(), a.proof)
+                }
                 None => Cell::Nothing,
             },
         ]

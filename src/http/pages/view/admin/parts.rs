@@ -141,6 +141,8 @@ pub(super) enum Cell<'a> {
     Tags(Vec<Tag>),
     Time(Moment),
     Confirm(Confirm<'a>),
+    /// A form of one button: where it is sent, the name and the value of the button, and its words.
+    Button(String, &'static str, String, &'static str),
     Nothing,
 }
 

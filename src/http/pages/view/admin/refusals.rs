@@ -25,6 +25,8 @@ pub struct Refusals<'a> {
     pub next: Option<&'a str>,
     pub guard: &'a str,
     pub is_only_reported: bool,
+    /// Whether the page loads itself again. Then it has no form.
+    pub is_live: bool,
 }
 
 #[derive(Template)]
@@ -36,6 +38,9 @@ struct Html<'a> {
     frame: &'a Frame,
     guard: Field<'a>,
     is_only_reported: bool,
+    is_live: bool,
+    /// The address of the page that loads itself again, or of the one that does not.
+    other: String,
     list: List<'a>,
 }
 
@@ -43,11 +48,13 @@ impl Refusals<'_> {
     pub fn render(&self, page: &PageContext<'_>, frame: &Frame) -> String {
         let t = page.texts();
         let a = &t.admin;
-        let next = self.next.map(|next| {
-            let guard = utf8_percent_encode(self.guard, KEPT);
-            let reported = if self.is_only_reported { "&reported=1" } else { "" };
-            format!("{}/admin/refusals?guard={guard}{reported}&after={next}", page.base)
-        });
+        let guard = utf8_percent_encode(self.guard, KEPT);
+        let reported = if self.is_only_reported { "&reported=1" } else { "" };
+        let query = format!("guard={guard}{reported}");
+        let list_path = format!("{}/admin/refusals", page.base);
+        let live = if self.is_live { "" } else { "/live" };
+        let next = self.next.filter(|_| !self.is_live);
+        let next = next.map(|next| format!("{list_path}?{query}&after={next}"));
         html(&Html {
             page,
             t,
@@ -59,6 +66,8 @@ impl Refusals<'_> {
                 ..Field::new("guard", "guard", t.guard, "search", "off")
             },
             is_only_reported: self.is_only_reported,
+            is_live: self.is_live,
+            other: format!("{list_path}{live}?{query}"),
             list: list(self.refusals, page, t, self.now).followed_by(next, t),
         })
     }

@@ -49,6 +49,8 @@ pub struct UserPage<'a> {
     pub scopes: Scopes,
     /// Whether they may do as much as the user.
     pub may_manage: bool,
+    /// Whether they see their own account, which they cannot unlock.
+    pub is_own: bool,
     /// What was just made, to be handed over.
     pub secret: Option<&'a Secret>,
     pub refused: Option<&'a RefusedForm>,
@@ -153,7 +155,8 @@ impl UserPage<'_> {
                 .then(|| order("grant", a.grant, a.grant_question).field(fill("grant", role))),
             locked: self.locked(a),
             refusals: self.refusal_list(page, t),
-            unlock: may_write.then(|| order("unlock", a.unlock, a.unlock_question)),
+            unlock: (may_write && !self.is_own)
+                .then(|| order("unlock", a.unlock, a.unlock_question)),
             sessions: self.session_list(t, may_write, &order),
             more_sessions: self.more_sessions,
             end_sessions: (may_write && !self.sessions.is_empty())

@@ -1,0 +1,72 @@
+//! Somebody gives the first factor of a user and not the second: they may know the password. The user is told at the first wrong
+//! answer, or when the challenge expires without a right one. Whoever signs in with both factors is told nothing.
+
+use super::{
+    effects::{factor_refused, may_mail},
+    missing_factor::MissingFactor,
+};
+use crate::{
+    Doorward,
+    event::EventKind,
+    mail::{Mail, MailId},
+    network::Requester,
+    session::Methods,
+    store,
+    throttle::MailPurpose,
+    token::challenge::Challenge,
+    user::User,
+};
+
+/// The mail about a challenge. The sign-in that answers it deletes it ([`store::Store::sign_in`]).
+fn mail_of(challenge: &Challenge) -> MailId {
+    MailId::from_uuid(challenge.id.uuid())
+}
+
+/// Records that a sign-in lacks the second factor, and queues the mail that is sent if it stays so. One waits at a time, however often
+/// the first factor is given.
+pub(super) async fn asked(
+    doorward: &Doorward,
+    user: &User,
+    methods: Methods,
+    missing: &MissingFactor,
+    requester: &Requester,
+) -> Result<(), store::Error> {
+    let event = EventKind::FactorAsked { methods };
+    doorward.events().publish(&doorward.event_by_unknown(Some(user.id), requester, event));
+    let challenge = doorward.cookies().open_challenge(&missing.challenge, doorward.now());
+    let Some(challenge) = challenge else { return Ok(()) };
+    if !may_mail(doorward, &user.email, MailPurpose::MissingFactor) {
+        return Ok(());
+    }
+    for mail in factor_refused(doorward, user, requester).mails {
+        let mail = Mail { id: mail_of(&challenge), ..mail };
+        doorward.store().queue_mail_for(mail, challenge.expires_at).await?;
+    }
+    Ok(())
+}
+
+/// The mail was not sent, so it does not count. Whoever gives the first factor next is told of.
+pub(super) fn answered(doorward: &Doorward, user: &User) {
+    doorward.throttle().refund_mail(&user.email.key(), MailPurpose::MissingFactor);
+}
+
+/// Sends the mail about the challenge without waiting, or another one if there is none: once in a quarter of an hour, however many
+/// factors are tried.
+pub(super) async fn refused(
+    doorward: &Doorward,
+    user: &User,
+    challenge: &Challenge,
+    requester: &Requester,
+) -> Result<(), store::Error> {
+    if !may_mail(doorward, &user.email, MailPurpose::WrongFactor) {
+        return Ok(());
+    }
+    if doorward.store().hurry_mail(mail_of(challenge), doorward.now()).await? {
+        return Ok(());
+    }
+    let notice = factor_refused(doorward, user, requester);
+    if !notice.mails.is_empty() {
+        doorward.store().queue_mail(&notice).await?;
+    }
+    Ok(())
+}

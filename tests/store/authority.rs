@@ -1,0 +1,403 @@
+//! Nobody changes those who may do more than themselves: it is decided in the transaction that writes.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
+use doorward::internals::{
+    credential::password::PasswordHash,
+    event::{Administrator, Authority, Event, EventKind, Right},
+    network::{ClientInfo, Requester},
+    store::{AddKey, Effects, Error, PasswordCondition, Store},
+    throttle::AccountKey,
+    token::one_time::{OneTime, Purpose},
+    user::{Role, User, UserId},
+};
+
+use crate::{
+    NOW, api_keys::api_key, one_time_secrets::one_time, postgres_store, seed::Chance, session, user,
+};
+
+const ADMIN: &str = "admin";
+
+fn admin() -> Role {
+    Role::parse(ADMIN).unwrap()
+}
+
+/// What is ordered by this right about a user, by somebody who may not change administrators.
+fn ordered(right: Right, subject: UserId, kind: EventKind) -> Effects {
+    let requester = Requester::new(ClientInfo::new([192, 0, 2, 7].into(), "curl/8"));
+    let by = Administrator::by_right(Authority::new(right, [admin()].into()), &requester);
+    Event::by_administrator(&by, Some(subject), NOW, kind).into()
+}
+
+/// What somebody with fewer rights may try.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Order {
+    SetPassword,
+    RemovePassword,
+    Disable,
+    MakeResetCode,
+    MakeFactorReset,
+    VerifyEmail,
+    EndSessions,
+    RevokeRole,
+    Unlock,
+    RevokeKey,
+    Delete,
+}
+
+impl Order {
+    const ALL: [Self; 11] = [
+        Self::SetPassword,
+        Self::RemovePassword,
+        Self::Disable,
+        Self::MakeResetCode,
+        Self::MakeFactorReset,
+        Self::VerifyEmail,
+        Self::EndSessions,
+        Self::RevokeRole,
+        Self::Unlock,
+        Self::RevokeKey,
+        Self::Delete,
+    ];
+
+    /// Orders it about a user as they are stored, and tells whether it was carried out.
+    async fn give(self, store: &Store, right: &Right, user: UserId) -> Result<bool, Error> {
+        let by_helpdesk = |id, kind| ordered(right.clone(), id, kind);
+        let user = store.user_by_id(user).await.unwrap().unwrap();
+        let id = user.id;
+        match self {
+            Self::SetPassword => {
+                let hash = PasswordHash::from_store("known to the helpdesk".into());
+                let effects = by_helpdesk(id, EventKind::PasswordChanged);
+                let any = PasswordCondition::Unconditional;
+                store.set_password(id, any, &hash, None, NOW, &effects).await
+            }
+            Self::RemovePassword => {
+                let effects = by_helpdesk(id, EventKind::PasswordRemoved);
+                store.remove_password(id, user.password_version(), NOW, &effects).await
+            }
+            Self::Disable => {
+                let effects = by_helpdesk(id, EventKind::UserDisabled);
+                store.disable_user(id, NOW, &effects).await
+            }
+            Self::MakeResetCode => {
+                let made = one_time(&user, Purpose::OperatorReset);
+                give_one_time(store, right, &made, EventKind::ResetCodeCreated).await
+            }
+            Self::MakeFactorReset => {
+                let made = one_time(&user, Purpose::FactorReset);
+                give_one_time(store, right, &made, EventKind::FactorResetCreated).await
+            }
+            Self::VerifyEmail => {
+                let verified = !user.email_verified;
+                let effects = by_helpdesk(id, EventKind::EmailVerificationSet { verified });
+                store.set_email_verified(id, &user.email, verified, NOW, &effects).await
+            }
+            Self::EndSessions => {
+                let effects = by_helpdesk(id, EventKind::SessionsEnded { count: None });
+                store.end_sessions(id, NOW, &effects).await.map(|_| true)
+            }
+            Self::RevokeRole => {
+                let role = Role::parse("staff").unwrap();
+                let effects = by_helpdesk(id, EventKind::RoleRevoked(role.clone()));
+                store.revoke_role(id, &role, NOW, &effects).await
+            }
+            Self::Unlock => {
+                let effects = by_helpdesk(id, EventKind::AccountUnlocked);
+                store.unlock_account(id, account(1), &[account(2)], NOW, &effects).await
+            }
+            Self::RevokeKey => {
+                let key = store.api_keys_by_user(id, NOW).await.unwrap().swap_remove(0);
+                let kind = EventKind::KeyRevoked { key: key.id, name: key.name.clone() };
+                store.revoke_api_key(&key, NOW, &by_helpdesk(id, kind)).await
+            }
+            Self::Delete => {
+                let effects = by_helpdesk(id, EventKind::UserDeleted);
+                store.delete_user(id, NOW, &effects).await
+            }
+        }
+    }
+}
+
+async fn give_one_time(
+    store: &Store,
+    right: &Right,
+    made: &OneTime,
+    kind: EventKind,
+) -> Result<bool, Error> {
+    let ordered = ordered(right.clone(), made.user_id, kind);
+    let effects = Effects { secrets: vec![made.clone()], ..ordered };
+    store.replace_one_time(made.user_id, made.purpose, &effects).await
+}
+
+fn account(number: u8) -> AccountKey {
+    AccountKey::from_store(&[number; 16]).unwrap()
+}
+
+/// A user with a session, a key and a role.
+async fn somebody(store: &Store, number: u64) -> User {
+    let user = user("Somebody", &format!("somebody{number}@example.com"));
+    store.add_user(&user, Some(&session(&user, 60)), None, &Effects::NONE).await.unwrap();
+    let (key, digest) = api_key(Some(user.id));
+    let added = store.add_personal_key(&user, &key, &digest, &Effects::NONE).await.unwrap();
+    assert_eq!(added, AddKey::Added);
+    let staff = Role::parse("staff").unwrap();
+    store.grant_role(user.id, &staff, NOW, &Effects::NONE).await.unwrap();
+    user
+}
+
+/// A signed-in member of the helpdesk, and their right.
+async fn helpdesk(store: &Store, number: u64) -> (User, Right) {
+    let user = user("Helper", &format!("helper{number}@example.com"));
+    let session = session(&user, 60);
+    store.add_user(&user, Some(&session), None, &Effects::NONE).await.unwrap();
+    let role = Role::parse("helpdesk").unwrap();
+    store.grant_role(user.id, &role, NOW, &Effects::NONE).await.unwrap();
+    let user = store.user_by_id(user.id).await.unwrap().unwrap();
+    let right = Right::of_session(session.id, &user);
+    (user, right)
+}
+
+async fn promote(store: &Store, user: UserId) {
+    let granted = store.grant_admin_role(user, &admin(), NOW, &Effects::NONE).await;
+    assert!(granted.unwrap());
+}
+
+/// What is stored about a user, and the events of the trail.
+async fn rows_about(store: &Store) -> Vec<String> {
+    crate::rows(store).await.unwrap()
+}
+
+async fn orders_of_those_with_fewer_rights_fail(store: &Store) {
+    let (_, right) = helpdesk(store, 1).await;
+    for (number, order) in (0..).zip(Order::ALL) {
+        let plain = somebody(store, number).await;
+        assert!(order.give(store, &right, plain.id).await.unwrap(), "{order:?}");
+        let promoted = somebody(store, 100 + number).await;
+        promote(store, promoted.id).await;
+        let before = rows_about(store).await;
+        let refused = order.give(store, &right, promoted.id).await;
+        assert!(matches!(refused, Err(Error::BeyondAuthority)), "{order:?}: {refused:?}");
+        assert_eq!(rows_about(store).await, before, "{order:?}");
+    }
+}
+
+async fn a_role_that_administers_voids_what_others_have_made(store: &Store) {
+    let (_, right) = helpdesk(store, 2).await;
+    let purposes = [
+        Purpose::OperatorReset,
+        Purpose::FactorReset,
+        Purpose::ResetPassword,
+        Purpose::ChangeEmail,
+        Purpose::RestoreEmail,
+    ];
+    let made = async |number| {
+        let user = somebody(store, number).await;
+        let made = purposes.map(|purpose| one_time(&user, purpose));
+        for one_time in &made {
+            let made = give_one_time(store, &right, one_time, EventKind::ResetCodeCreated).await;
+            assert!(made.unwrap());
+        }
+        (user, made)
+    };
+    let is_stored = async |one_time: &OneTime| {
+        store.one_time_by_digest(one_time.purpose, &one_time.digest).await.unwrap().is_some()
+    };
+    let (user, kept) = made(1000).await;
+    let writer = Role::parse("writer").unwrap();
+    assert!(store.grant_role(user.id, &writer, NOW, &Effects::NONE).await.unwrap());
+    for one_time in &kept {
+        assert!(is_stored(one_time).await, "an ordinary role leaves them");
+    }
+    let (user, void) = made(1001).await;
+    promote(store, user.id).await;
+    for one_time in &void {
+        assert!(!is_stored(one_time).await, "{:?}", one_time.purpose);
+    }
+}
+
+/// What was refused is recorded also if whoever caused it has lost their rights since. Else it would keep back everything after it.
+async fn events_are_recorded_without_a_right(store: &Store) {
+    let (helper, right) = helpdesk(store, 4).await;
+    store.end_sessions(helper.id, NOW, &Effects::NONE).await.unwrap();
+    let Effects { events, .. } = ordered(right, helper.id, EventKind::ResetFailed);
+    store.record(events).await.unwrap();
+}
+
+/// Orders race with a promotion. None that begins after the promotion is acknowledged is carried out, and no code is left.
+async fn a_promotion_is_not_overtaken(store: Arc<Store>) {
+    const ROUNDS: u64 = 100;
+    let mut chances = Chance::of_this_run();
+    let (_, right) = helpdesk(&store, 3).await;
+    for order in [
+        Order::SetPassword,
+        Order::Disable,
+        Order::MakeResetCode,
+        Order::MakeFactorReset,
+        Order::Unlock,
+    ] {
+        let mut chance = chances.split();
+        for round in 0..ROUNDS {
+            let user = somebody(&store, 10_000 * (1 + order as u64) + round).await;
+            let promoted = Arc::new(AtomicBool::new(false));
+            let ordering = {
+                let (store, promoted) = (Arc::clone(&store), Arc::clone(&promoted));
+                let right = right.clone();
+                tokio::spawn(async move {
+                    loop {
+                        let is_late = promoted.load(Ordering::SeqCst);
+                        match order.give(&store, &right, user.id).await {
+                            Err(Error::BeyondAuthority) => return,
+                            outcome => {
+                                assert!(outcome.unwrap());
+                                assert!(!is_late, "{order:?} after the promotion");
+                            }
+                        }
+                    }
+                })
+            };
+            for _ in 0..chance.below(3) {
+                tokio::task::yield_now().await;
+            }
+            promote(&store, user.id).await;
+            promoted.store(true, Ordering::SeqCst);
+            ordering.await.unwrap();
+            let user = store.user_by_id(user.id).await.unwrap().unwrap();
+            for purpose in [Purpose::OperatorReset, Purpose::FactorReset] {
+                let left = store.pending_one_time(&user, purpose, NOW).await.unwrap();
+                assert_eq!(left, None, "{order:?}");
+            }
+        }
+    }
+}
+
+/// Somebody loses the right to give orders in each of these ways.
+#[derive(Clone, Copy, Debug)]
+enum Loss {
+    Session,
+    Role,
+    Disabled,
+    Deleted,
+    Key,
+    OwnerOfKey,
+}
+
+impl Loss {
+    const ALL: [Self; 6] =
+        [Self::Session, Self::Role, Self::Disabled, Self::Deleted, Self::Key, Self::OwnerOfKey];
+
+    /// The right of a member of the helpdesk that is lost in this way.
+    async fn right(self, store: &Store, helper: &User, right: Right) -> Right {
+        let owner = match self {
+            Self::Key => None,
+            Self::OwnerOfKey => Some(helper),
+            _ => return right,
+        };
+        let (key, digest) = api_key(owner.map(|owner| owner.id));
+        match owner {
+            None => store.add_machine_key(&key, &digest, &Effects::NONE).await.unwrap(),
+            Some(owner) => {
+                let added = store.add_personal_key(owner, &key, &digest, &Effects::NONE).await;
+                assert_eq!(added.unwrap(), AddKey::Added);
+            }
+        }
+        Right::of_key(key.id, owner)
+    }
+
+    async fn happen(self, store: &Store, helper: &User, right: &Right) {
+        let (id, none) = (helper.id, &Effects::NONE);
+        match (self, right) {
+            (Self::Key, Right::Key { key, .. }) => {
+                let key = store.api_key_by_id(*key).await.unwrap().unwrap();
+                assert!(store.revoke_api_key(&key, NOW, none).await.unwrap());
+            }
+            (Self::Role | Self::OwnerOfKey, _) => {
+                let role = Role::parse("helpdesk").unwrap();
+                assert!(store.revoke_role(id, &role, NOW, none).await.unwrap());
+            }
+            (Self::Disabled, _) => assert!(store.disable_user(id, NOW, none).await.unwrap()),
+            (Self::Deleted, _) => assert!(store.delete_user(id, NOW, none).await.unwrap()),
+            _ => assert_eq!(store.end_sessions(id, NOW, none).await.unwrap(), 1),
+        }
+    }
+}
+
+async fn whoever_has_lost_their_rights_changes_nobody(store: &Store) {
+    for (number, loss) in (10..).zip(Loss::ALL) {
+        for (order, subject) in Order::ALL.into_iter().zip(number * 100..) {
+            let (helper, right) = helpdesk(store, subject).await;
+            let right = loss.right(store, &helper, right).await;
+            let user = somebody(store, 100_000 + subject).await;
+            loss.happen(store, &helper, &right).await;
+            let before = rows_about(store).await;
+            let refused = order.give(store, &right, user.id).await;
+            assert!(matches!(refused, Err(Error::RightLost)), "{loss:?} {order:?}: {refused:?}");
+            assert_eq!(rows_about(store).await, before, "{loss:?} {order:?}");
+        }
+    }
+}
+
+/// An order may end the session that it is given in.
+async fn an_order_about_oneself_is_carried_out(store: &Store) {
+    for (order, number) in
+        [Order::EndSessions, Order::Disable, Order::Delete].into_iter().zip(5000..)
+    {
+        let (helper, right) = helpdesk(store, number).await;
+        assert!(order.give(store, &right, helper.id).await.unwrap(), "{order:?}");
+    }
+}
+
+/// Orders race with the end of the session in which they are given. None that begins after it is carried out.
+async fn the_end_of_a_session_is_not_overtaken(store: Arc<Store>) {
+    const ROUNDS: u64 = 100;
+    let user = somebody(&store, 900_000).await;
+    for round in 0..ROUNDS {
+        let (helper, right) = helpdesk(&store, 900_000 + round).await;
+        let ended = Arc::new(AtomicBool::new(false));
+        let ordering = {
+            let (store, ended) = (Arc::clone(&store), Arc::clone(&ended));
+            tokio::spawn(async move {
+                loop {
+                    let is_late = ended.load(Ordering::SeqCst);
+                    match Order::SetPassword.give(&store, &right, user.id).await {
+                        Err(Error::RightLost) => return,
+                        outcome => {
+                            assert!(outcome.unwrap());
+                            assert!(!is_late, "after the session has ended");
+                        }
+                    }
+                }
+            })
+        };
+        assert_eq!(store.end_sessions(helper.id, NOW, &Effects::NONE).await.unwrap(), 1);
+        ended.store(true, Ordering::SeqCst);
+        ordering.await.unwrap();
+    }
+}
+
+async fn run_all(store: Store) {
+    whoever_has_lost_their_rights_changes_nobody(&store).await;
+    an_order_about_oneself_is_carried_out(&store).await;
+    orders_of_those_with_fewer_rights_fail(&store).await;
+    a_role_that_administers_voids_what_others_have_made(&store).await;
+    events_are_recorded_without_a_right(&store).await;
+    let store = Arc::new(store);
+    a_promotion_is_not_overtaken(Arc::clone(&store)).await;
+    the_end_of_a_session_is_not_overtaken(store).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_changes_those_who_may_do_more_on_sqlite() {
+    let folder = tempfile::tempdir().unwrap();
+    run_all(Store::open_sqlite(&folder.path().join("doorward.db"), None).unwrap()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_changes_those_who_may_do_more_on_postgres() {
+    if let Some(store) = postgres_store().await {
+        run_all(store).await;
+    }
+}
