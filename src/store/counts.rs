@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::{Error, Store, statements::statements};
+use super::{Error, Store, outbox::was_due, statements::statements};
 use crate::count::{Counters, Histogram, labels};
 
 /// Why an operation failed, as far as it concerns the database.
@@ -68,11 +68,12 @@ pub struct Sizes {
 }
 
 statements! {
-    /// Mail that was never due does not wait to be sent.
-    SIZES =
+    SIZES = concat!(
         "SELECT (SELECT count(*) FROM users), (SELECT count(*) FROM sessions), \
-         (SELECT count(*) FROM outbox WHERE given_up_at IS NULL AND (attempts > 0 OR turn_at IS NOT NULL)), (SELECT count(*) FROM outbox WHERE given_up_at IS NOT NULL), \
-         (SELECT count(*) FROM imported_hashes)";
+         (SELECT count(*) FROM outbox WHERE given_up_at IS NULL AND ", was_due!(), "), \
+         (SELECT count(*) FROM outbox WHERE given_up_at IS NOT NULL), \
+         (SELECT count(*) FROM imported_hashes)"
+    );
 }
 
 impl Store {

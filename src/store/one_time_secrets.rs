@@ -67,8 +67,8 @@ pub enum OneTimeUse {
     /// Makes the address that it was sent to the user's address. Deletes the user's other changes of the address.
     ChangeEmail,
     /// Makes the address that it was sent to the user's address again, sets a new password, ends all sessions and API keys, removes
-    /// the second factors that were added since the change, and deletes the user's other one-time secrets. Those that take back an earlier change stay: the later change, and so
-    /// this secret, may be an intruder's.
+    /// the second factors that were added since the change, and deletes the user's other one-time secrets. Those that take back an
+    /// earlier change stay: the later change, and so this secret, may be an intruder's.
     RestoreEmail(PasswordHash),
     /// Sets a new password, ends all sessions and API keys, and deletes what takes back a change of the address from another address: somebody
     /// else may have moved an account of theirs to this one. If the address was not verified, removes all second factors: somebody else may

@@ -27,6 +27,14 @@ macro_rules! is_ready {
     };
 }
 
+/// Mail that is due, or was tried before. Other mail was queued for later.
+macro_rules! was_due {
+    () => {
+        "(attempts > 0 OR turn_at IS NOT NULL)"
+    };
+}
+pub(super) use was_due;
+
 statements! {
     /// The order names `given_up_at`, which is null in every row, because the index starts with it.
     READY_MAIL = concat!(
@@ -47,17 +55,17 @@ statements! {
     GIVE_UP_MAIL =
         "UPDATE outbox SET claimed_until = 0, given_up_at = $2, failure = $3, \
          attempts = attempts + CASE WHEN expires_at > $2 THEN 1 ELSE 0 END WHERE id = $1";
-    /// Of mail that waits for its time, and was never due.
-    HURRY_MAIL =
-        "UPDATE outbox SET due_at = $2 WHERE id = $1 AND turn_at IS NULL AND attempts = 0 AND given_up_at IS NULL";
+    HURRY_MAIL = concat!(
+        "UPDATE outbox SET due_at = $2 WHERE id = $1 AND given_up_at IS NULL AND NOT ", was_due!()
+    );
     DELETE_MAIL = "DELETE FROM outbox WHERE id = $1";
     MAIL_QUEUE = concat!(
         "SELECT ", mail_columns!(), " FROM outbox WHERE (created_at, id) > \
          (COALESCE((SELECT a.created_at FROM outbox a WHERE a.id = $1), $2), $1) ORDER BY created_at, id LIMIT $3"
     );
-    /// Not of mail that waits for its time.
-    RETRY_MAIL =
-        "UPDATE outbox SET due_at = $1, given_up_at = NULL WHERE expires_at > $1 AND (attempts > 0 OR turn_at IS NOT NULL)";
+    RETRY_MAIL = concat!(
+        "UPDATE outbox SET due_at = $1, given_up_at = NULL WHERE expires_at > $1 AND ", was_due!()
+    );
     DELETE_GIVEN_UP_MAIL =
         "DELETE FROM outbox WHERE id IN (SELECT id FROM outbox WHERE given_up_at <= $1 LIMIT $2)";
 }

@@ -340,6 +340,67 @@ async fn whoever_has_lost_their_rights_changes_nobody(store: &Store) {
     }
 }
 
+/// Random sequences of promotions and demotions of a user, of rights that are lost and got anew, and of orders.
+async fn orders_follow_the_model(store: &Store, steps: u64) {
+    const ORDERS: [Order; 6] = [
+        Order::SetPassword,
+        Order::MakeResetCode,
+        Order::MakeFactorReset,
+        Order::VerifyEmail,
+        Order::EndSessions,
+        Order::Unlock,
+    ];
+    const LOSSES: [Loss; 4] = [Loss::Session, Loss::Role, Loss::Key, Loss::OwnerOfKey];
+    let mut chance = Chance::of_this_run();
+    let subject = somebody(store, 800_000).await.id;
+    let (mut is_admin, mut held) = (false, None);
+    let mut lost = helpdesk(store, 800_000).await.1;
+    store.end_sessions(lost.person().unwrap(), NOW, &Effects::NONE).await.unwrap();
+    for step in 1..=steps {
+        match (chance.below(10), held.take()) {
+            (0, right) => {
+                held = right;
+                is_admin = !is_admin;
+                if is_admin {
+                    promote(store, subject).await;
+                    let user = store.user_by_id(subject).await.unwrap().unwrap();
+                    for purpose in [Purpose::OperatorReset, Purpose::FactorReset] {
+                        assert_eq!(
+                            store.pending_one_time(&user, purpose, NOW).await.unwrap(),
+                            None
+                        );
+                    }
+                } else {
+                    let revoked = store.revoke_role(subject, &admin(), NOW, &Effects::NONE).await;
+                    assert!(revoked.unwrap());
+                }
+            }
+            (1 | 2, Some((loss, helper, right))) => {
+                Loss::happen(loss, store, &helper, &right).await;
+                lost = right;
+            }
+            (1 | 2, None) => {
+                let loss = LOSSES[usize::try_from(chance.below(4)).unwrap()];
+                let (helper, right) = helpdesk(store, 800_000 + step).await;
+                let right = loss.right(store, &helper, right).await;
+                held = Some((loss, helper, right));
+            }
+            (_, right) => {
+                held = right;
+                let order = ORDERS[usize::try_from(chance.below(6)).unwrap()];
+                let right = held.as_ref().map_or(&lost, |(_, _, right)| right);
+                let outcome = order.give(store, right, subject).await;
+                let is_expected = match (is_admin, held.is_some()) {
+                    (true, _) => matches!(outcome, Err(Error::BeyondAuthority)),
+                    (false, false) => matches!(outcome, Err(Error::RightLost)),
+                    (false, true) => matches!(outcome, Ok(true)),
+                };
+                assert!(is_expected, "{order:?}, step {step}: {outcome:?}");
+            }
+        }
+    }
+}
+
 /// An order may end the session that it is given in.
 async fn an_order_about_oneself_is_carried_out(store: &Store) {
     for (order, number) in
@@ -384,6 +445,7 @@ async fn run_all(store: Store) {
     orders_of_those_with_fewer_rights_fail(&store).await;
     a_role_that_administers_voids_what_others_have_made(&store).await;
     events_are_recorded_without_a_right(&store).await;
+    orders_follow_the_model(&store, 500).await;
     let store = Arc::new(store);
     a_promotion_is_not_overtaken(Arc::clone(&store)).await;
     the_end_of_a_session_is_not_overtaken(store).await;

@@ -1,6 +1,7 @@
 //! Second factors through the JSON API.
 
 mod authenticator;
+mod budgets;
 mod enrolment;
 mod login;
 mod notices;
