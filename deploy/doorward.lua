@@ -13,6 +13,7 @@ local FORWARDED_HEADERS = {
     "cookie",
     "accept",
     "accept-language",
+    "user-agent",
     "origin",
     "referer",
     "sec-fetch-site",

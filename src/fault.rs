@@ -74,6 +74,10 @@ impl Fault {
         Self { kind: FaultKind::Malformed, message: message.into() }
     }
 
+    /// A field that occurs twice.
+    pub const REPEATED: Self =
+        Self { kind: FaultKind::Malformed, message: Cow::Borrowed("Repeated key") };
+
     /// An unknown field where none is ignored.
     pub fn unknown_field(known: &[&str]) -> Self {
         let message = format!("Unrecognized key, expected {}", known.join(", "));

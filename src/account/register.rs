@@ -125,9 +125,16 @@ pub(super) async fn check(
     requester: &Requester,
 ) -> Result<(), RegisterError> {
     doorward.throttle().charge_sign_up(requester, doorward.instant())?;
-    let guess = admit(doorward, registration, requester).await?.and_then(|found| found.guess);
+    let found = admit(doorward, registration, requester).await?;
+    let (invitation, guess) = found.map_or((None, None), |found| {
+        (found.guess.is_some().then_some(found.invitation.id), found.guess)
+    });
     if doorward.store().user_by_email(&registration.email.key()).await?.is_none() {
         refund(guess);
+        // Whoever starts over does not use up the guesses of their own code.
+        if let Some(invitation) = invitation {
+            doorward.store().take_back_guess(invitation).await?;
+        }
         // The registration is charged.
         doorward.throttle().refund_sign_up(requester);
         return Ok(());

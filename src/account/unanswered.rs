@@ -22,8 +22,8 @@ fn mail_of(challenge: &Challenge) -> MailId {
     MailId::from_uuid(challenge.id.uuid())
 }
 
-/// Records that a sign-in lacks the second factor, and queues the mail that is sent if it stays so. One waits at a time, however often
-/// the first factor is given.
+/// Records that a sign-in or a step-up lacks the second factor, and queues the mail that is sent if it stays so. One waits at a time,
+/// however often the first factor is given.
 pub(super) async fn asked(
     doorward: &Doorward,
     user: &User,

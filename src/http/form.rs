@@ -1,6 +1,11 @@
 //! The body of a request, JSON or the form of a page, parsed field by field, so that one answer lists every fault.
 
-use std::{borrow::Cow, collections::BTreeMap, mem, time::Duration};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+    fmt, mem,
+    time::Duration,
+};
 
 use axum::{
     extract::{FromRef, FromRequest, Request},
@@ -9,7 +14,10 @@ use axum::{
 use bytes::Bytes;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use percent_encoding::percent_decode;
-use serde::de::DeserializeOwned;
+use serde::{
+    Deserializer,
+    de::{DeserializeOwned, IgnoredAny, MapAccess, Visitor},
+};
 use serde_json::Value;
 use zeroize::{Zeroize, Zeroizing};
 
@@ -155,7 +163,6 @@ impl Form {
     /// that is written in another word must not be ignored.
     pub(super) fn reject_unknown(&mut self) -> Result<(), FaultRecorded> {
         const MAX_NAMED: usize = 8;
-        const MAX_CHARACTERS: usize = 64;
         self.reject_misspelled()?;
         let known: Vec<_> = self.missing.iter().chain(&self.found).copied().collect();
         let unknown = self.fields.keys().take(MAX_NAMED).map(|key| {
@@ -163,7 +170,7 @@ impl Form {
                 Some(meant) => Fault::did_you_mean(meant),
                 None => Fault::unknown_field(&known),
             };
-            (key.chars().take(MAX_CHARACTERS).collect::<String>().into(), fault)
+            (named(key), fault)
         });
         self.faults.extend(unknown.collect::<Vec<_>>());
         if self.fields.is_empty() { Ok(()) } else { Err(FaultRecorded) }
@@ -376,6 +383,9 @@ fn parse(bytes: &[u8], headers: &HeaderMap) -> Result<BTreeMap<String, Value>, E
     if has_too_many(json_values(bytes)) {
         return Err(too_many_fields());
     }
+    if let Some(key) = repeated_key(bytes) {
+        return Err(Error::Invalid(vec![(named(&key), Fault::REPEATED)]));
+    }
     match serde_json::from_slice(bytes) {
         Ok(Value::Object(fields)) => Ok(fields.into_iter().collect()),
         Ok(other) => Err(Error::Invalid(vec![(
@@ -384,6 +394,37 @@ fn parse(bytes: &[u8], headers: &HeaderMap) -> Result<BTreeMap<String, Value>, E
         )])),
         Err(_) => Err(invalid_json()),
     }
+}
+
+/// The start of a key that somebody has chosen.
+fn named(key: &str) -> Cow<'static, str> {
+    const MAX_CHARACTERS: usize = 64;
+    key.chars().take(MAX_CHARACTERS).collect::<String>().into()
+}
+
+/// A key that an object has twice. Whoever reads the body on its way may see the other value.
+fn repeated_key(json: &[u8]) -> Option<String> {
+    struct Keys;
+
+    impl<'de> Visitor<'de> for Keys {
+        type Value = Option<String>;
+
+        fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+            formatter.write_str("an object")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Option<String>, A::Error> {
+            let (mut keys, mut repeated) = (BTreeSet::new(), None);
+            while let Some((key, IgnoredAny)) = map.next_entry::<String, _>()? {
+                if let Some(twice) = keys.replace(key) {
+                    repeated.get_or_insert(twice);
+                }
+            }
+            Ok(repeated)
+        }
+    }
+
+    serde_json::Deserializer::from_slice(json).deserialize_map(Keys).ok().flatten()
 }
 
 fn has_too_many<T>(mut fields: impl Iterator<Item = T>) -> bool {
@@ -426,6 +467,18 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn an_object_has_each_key_once() {
+        let repeated = |json: &str| repeated_key(json.as_bytes());
+        for json in [r#"{"allow":"a","scopes":[],"allow":"b"}"#, r#"{"allow":1,"\u0061llow":{}}"#] {
+            assert_eq!(repeated(json).as_deref(), Some("allow"), "{json}");
+        }
+        let nested = r#"{"a":{"b":1},"b":{"a":[{"a":1}]}}"#;
+        for json in [nested, "{}", "[1,1]", "null", "{\"a\":1,\"a\"", ""] {
+            assert_eq!(repeated(json), None, "{json}");
+        }
+    }
 
     #[test]
     fn the_form_of_a_page_is_decoded() {

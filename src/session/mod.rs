@@ -86,9 +86,26 @@ impl Session {
         let left = methods.iter().fold(self.methods.clone(), |left, method| left.without(*method));
         let authenticated_at = match left == self.methods {
             true => self.authenticated_at,
-            false => now.max(self.authenticated_at + Duration::from_millis(1)),
+            false => self.later(now),
         };
         Self { authenticated_at, methods: left, ..self.clone() }
+    }
+
+    /// The session, with a new token, after its user has added a factor. Whoever holds the session can add one of their own, so it
+    /// proves nothing since then: it counts from the oldest of the other proofs, and one that was proved before keeps its time.
+    #[must_use]
+    pub(crate) fn with_added(&self, method: Method, now: Timestamp) -> Self {
+        let methods = match self.methods.contains(method) {
+            true => self.methods.clone(),
+            false => self.methods.with(method, self.verified_at()),
+        };
+        let (token_id, authenticated_at) = (TokenId::random(), self.later(now));
+        Self { token_id, authenticated_at, methods, ..self.clone() }
+    }
+
+    /// This time, or one after the latest proof: a session with other proofs has another time.
+    fn later(&self, now: Timestamp) -> Timestamp {
+        now.max(self.authenticated_at + Duration::from_millis(1))
     }
 
     /// The session of a user who holds these factors. What they do not hold any more proves nothing.
@@ -158,5 +175,21 @@ mod tests {
             assert_eq!(left.as_of(created).verified_at().seconds(), 0, "the cookie of an app");
         }
         assert_eq!(session.without(&[Method::Totp], now), session);
+    }
+
+    #[test]
+    fn an_added_factor_makes_no_proof_newer() {
+        let at = |seconds: i64| Timestamp::from_seconds(1_800_000_000 + seconds);
+        let client = ClientInfo::new([192, 0, 2, 7].into(), "");
+        let registered = Session::new(UserId::random(), client, at(0), Duration::from_secs(60));
+        let methods = Methods::at(at(0), [Method::Password]).with(Method::Passkey, at(20));
+        let session = Session { methods, authenticated_at: at(20), ..registered.clone() };
+        let another = session.with_added(Method::Passkey, at(40));
+        assert_eq!((&another.methods, another.verified_at()), (&session.methods, at(0)));
+        assert!(another.authenticated_at == at(40) && another.token_id != session.token_id);
+        let with_app = session.with_added(Method::Totp, at(40));
+        let left = with_app.without(&[Method::Password, Method::Passkey], at(50));
+        assert_eq!((left.methods.names(), left.verified_at()), (vec!["totp"], at(0)));
+        assert_eq!(registered.with_added(Method::Totp, at(30)).verified_at(), at(0));
     }
 }

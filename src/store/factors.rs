@@ -8,7 +8,7 @@ use super::{
     columns::{PASSKEY_COLUMN_COUNT, passkey_columns, user_columns},
     effects::{Effects, add_effects},
     row::Row,
-    session_proofs::{end_sessions_with, end_token_for_others, prove_in_session, set_methods},
+    session_proofs::{end_sessions_with, end_token_for_others, pattern_of, set_proofs},
     statements::statements,
     used_codes::USE_CODE,
     user_record::user_from_row,
@@ -19,7 +19,7 @@ use crate::{
     clock::Timestamp,
     credential::factor::FactorKind,
     network::ClientInfo,
-    session::{Method, Session, SessionId, TokenId},
+    session::{Method, Session, SessionId},
     token::cookie::CodeId,
     user::{
         FactorId, HeldFactors, Passkey, PasswordVersion, RecoveryDigest, StoredTotp, TrustedDevice,
@@ -102,6 +102,14 @@ statements! {
     /// Without a second factor, nothing stands in for it.
     DELETE_RECOVERY_CODES_OF_NONE =
         concat!("DELETE FROM recovery_codes WHERE user_id = $1 AND ", none_left!());
+    /// If no factor is left, also of the session that goes on.
+    END_TOKENS_OF_NONE_WITH = concat!(
+        "INSERT INTO ended_tokens (token_id, change_id, ended_at) SELECT token_id, $3, $4 FROM sessions \
+         WHERE user_id = $1 AND ' ' || methods LIKE $2 AND ", none_left!(), " ON CONFLICT (token_id) DO NOTHING"
+    );
+    END_SESSIONS_OF_NONE_WITH = concat!(
+        "DELETE FROM sessions WHERE user_id = $1 AND id <> $2 AND ' ' || methods LIKE $3 AND ", none_left!()
+    );
     /// In the order of the kinds. $2 is true.
     SET_FACTORS =
         "UPDATE users SET updated_at = $3, factors = TRIM(\
@@ -129,12 +137,12 @@ pub enum AddFactor {
     UserChanged,
 }
 
-/// A session whose user adds a factor, and has proved it so.
+/// The session in which a user adds a factor. Nothing is added if it is not as the caller knows it.
 #[derive(Clone, Copy, Debug)]
 pub struct AddedIn<'a> {
-    pub session: &'a Session,
-    /// The token that the session gets. Nothing is added if it has another one than the caller knows.
-    pub token: TokenId,
+    pub known: &'a Session,
+    /// As it is with the factor.
+    pub own: &'a Session,
 }
 
 /// What became of the removal of a factor.
@@ -289,7 +297,7 @@ impl Store {
         let now = new.created_at;
         let (id, version, factors) = (user.id, user.password_version, user.factors.clone());
         let (codes, effects) = (with_ids(recovery_codes), effects.clone());
-        let own = added_in.map(|AddedIn { session, token }| (session.clone(), token));
+        let added_in = added_in.map(|AddedIn { known, own }| (known.clone(), own.clone()));
         self.write_user(id, AddFactor::UserChanged, move |change_id, record| {
             let User { password_version, factors: held, disabled, .. } = &record.user;
             let is_same = *password_version == version && *held == factors && !disabled;
@@ -303,10 +311,11 @@ impl Store {
                     (batch.add(USE_CODE, [setup.into(), expires_at.into()]), excess)
                 });
                 let method = Method::from(new.kind);
-                let proved = own.as_ref().map(|(session, token)| {
-                    prove_in_session(&mut batch, session, *token, method, change_id, now)
+                let proved = added_in.as_ref().map(|(known, own)| {
+                    end_token_for_others(&mut batch, known, change_id, now);
+                    set_proofs(&mut batch, known, own)
                 });
-                let kept = own.as_ref().map(|(session, _)| session.id);
+                let kept = added_in.as_ref().map(|(known, _)| known.id);
                 if !held.contains(new.kind) {
                     // Sessions of an older version may have proved one that is gone.
                     let earlier = [method, Method::TrustedDevice];
@@ -422,11 +431,12 @@ impl Store {
             is_same(&record.user).then(|| {
                 let mut batch = StatementBatch::default();
                 let removed = remove(&mut batch, &record.user);
-                let kept = set_methods(&mut batch, &known, &own);
+                let kept = set_proofs(&mut batch, &known, &own);
                 if loses_proofs {
                     end_token_for_others(&mut batch, &own, change_id, now);
                 }
                 end_sessions_with(&mut batch, user, &gone, Some(own.id), change_id, now);
+                end_recovered_sessions_of_none(&mut batch, user, own.id, change_id, now);
                 batch.add(DELETE_RECOVERY_CODES_OF_NONE, [user.into()]);
                 set_factors(&mut batch, user, now);
                 add_effects(&mut batch, &effects);
@@ -455,7 +465,7 @@ impl Store {
         self.write_user(user, false, move |change_id, record| {
             is_same(&record.user).then(|| {
                 let mut batch = StatementBatch::default();
-                let kept = set_methods(&mut batch, &own, &own);
+                let kept = set_proofs(&mut batch, &own, &own);
                 replace_recovery_codes(&mut batch, user, &codes, Some(own.id), change_id, now);
                 add_effects(&mut batch, &effects);
                 batch.deciding(move |rows| commit_if(rows.of(kept) > 0))
@@ -486,6 +496,20 @@ impl FirstPasskey {
             [used, added]
         }
     }
+}
+
+/// Ends the sessions of a user but `keep` that rest on a recovery code, if no factor is left that it could stand in for. The token of
+/// the kept one is ended for those who verify it by themselves.
+fn end_recovered_sessions_of_none(
+    batch: &mut StatementBatch,
+    user: UserId,
+    keep: SessionId,
+    change_id: Uuid,
+    now: Timestamp,
+) {
+    let pattern = || pattern_of(Method::RecoveryCode);
+    batch.add(END_TOKENS_OF_NONE_WITH, [user.into(), pattern(), change_id.into(), now.into()]);
+    batch.add(END_SESSIONS_OF_NONE_WITH, [user.into(), keep.into(), pattern()]);
 }
 
 /// Each with an id of its own. A write may run twice, and must then add the same rows.

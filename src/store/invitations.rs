@@ -7,7 +7,7 @@ use super::{
     row::Row,
     statements::statements,
     value::{Value, email_key, sql_limit},
-    write::{StatementBatch, Verdict},
+    write::{StatementBatch, Verdict, Write},
 };
 use crate::{
     clock::Timestamp,
@@ -43,6 +43,7 @@ statements! {
     );
     CHARGE_INVITATION =
         "UPDATE invitations SET guesses = guesses + 1 WHERE email_key = $1 AND expires_at > $2";
+    TAKE_BACK_GUESS = "UPDATE invitations SET guesses = guesses - 1 WHERE id = $1 AND guesses > 0";
     INVITATIONS = concat!(
         "SELECT ", invitation_columns!(), " FROM invitations WHERE email_key > $1 AND expires_at > $2 \
          ORDER BY email_key LIMIT $3"
@@ -126,6 +127,11 @@ impl Store {
                 self.read_invitations(INVITATIONS_BY_INVITER, values).await
             }
         }
+    }
+
+    /// Takes back that a code was typed, which was right and is not used yet.
+    pub async fn take_back_guess(&self, id: InvitationId) -> Result<(), Error> {
+        self.write_uncached(move || Write::statement(TAKE_BACK_GUESS, [id.into()], ())).await
     }
 
     /// Deletes an invitation. Returns false if it is gone.

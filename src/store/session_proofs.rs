@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     clock::Timestamp,
-    session::{Method, Methods, Session, SessionId, TokenId},
+    session::{Method, Session, SessionId},
     user::UserId,
 };
 
@@ -19,41 +19,23 @@ statements! {
     END_REPLACED_TOKEN =
         "INSERT INTO ended_tokens (token_id, change_id, ended_at) SELECT token_id, $3, $4 FROM sessions \
          WHERE id = $1 AND token_id = $2 ON CONFLICT (token_id) DO NOTHING";
-    /// What is joined to the stored methods counts beside them.
-    PROVE_IN_SESSION =
-        "UPDATE sessions SET token_id = $3, authenticated_at = $4, methods = TRIM(methods || ' ' || $5) \
+    SET_PROOFS =
+        "UPDATE sessions SET token_id = $3, authenticated_at = $4, methods = $5 \
          WHERE id = $1 AND token_id = $2 AND authenticated_at = $6";
-    SET_METHODS =
-        "UPDATE sessions SET authenticated_at = $3, methods = $4 WHERE id = $1 AND token_id = $2 AND authenticated_at = $5";
+    /// $3 is a [`pattern_of`] a method.
     END_TOKENS_WITH =
         "INSERT INTO ended_tokens (token_id, change_id, ended_at) SELECT token_id, $4, $5 FROM sessions \
-         WHERE user_id = $1 AND id <> $2 AND methods LIKE $3 ON CONFLICT (token_id) DO NOTHING";
-    END_SESSIONS_WITH = "DELETE FROM sessions WHERE user_id = $1 AND id <> $2 AND methods LIKE $3";
+         WHERE user_id = $1 AND id <> $2 AND ' ' || methods LIKE $3 ON CONFLICT (token_id) DO NOTHING";
+    END_SESSIONS_WITH =
+        "DELETE FROM sessions WHERE user_id = $1 AND id <> $2 AND ' ' || methods LIKE $3";
 }
 
-/// Adds a method to what a session has proved, and replaces its token. Returns the count of changed sessions: 0 if it has ended, or
-/// has another token or other proofs than the caller knows.
-pub(super) fn prove_in_session(
-    batch: &mut StatementBatch,
-    known: &Session,
-    token: TokenId,
-    method: Method,
-    change_id: Uuid,
-    now: Timestamp,
-) -> RowCount {
-    end_token_for_others(batch, known, change_id, now);
-    let method = Methods::at(now, [method]).to_store();
-    let Session { id, token_id, authenticated_at, .. } = *known;
-    let [id, replaced, token] = [id.into(), token_id.into(), token.into()];
-    let values = [id, replaced, token, now.into(), method.into(), authenticated_at.into()];
-    batch.add(PROVE_IN_SESSION, values)
-}
-
-/// Sets what a session has proved to that of `own`. Returns the count of changed sessions, as above.
-pub(super) fn set_methods(batch: &mut StatementBatch, known: &Session, own: &Session) -> RowCount {
-    let (id, token) = (known.id.into(), known.token_id.into());
+/// Sets what a session has proved, and its token, to those of `own`. Returns the count of changed sessions: 0 if it has ended, or has
+/// another token or other proofs than the caller knows.
+pub(super) fn set_proofs(batch: &mut StatementBatch, known: &Session, own: &Session) -> RowCount {
+    let [id, replaced, token] = [known.id.into(), known.token_id.into(), own.token_id.into()];
     let (time, methods) = (own.authenticated_at.into(), own.methods.to_store().into());
-    batch.add(SET_METHODS, [id, token, time, methods, known.authenticated_at.into()])
+    batch.add(SET_PROOFS, [id, replaced, token, time, methods, known.authenticated_at.into()])
 }
 
 /// Ends the token of a session for those who verify it by themselves: it says more than the session has proved. The session itself
@@ -78,12 +60,16 @@ pub(super) fn end_sessions_with(
     now: Timestamp,
 ) {
     for method in methods {
-        // `key` is also found in `passkey`: they are removed together.
-        let which = || [user.into(), kept(keep), format!("%{}%", method.name()).into()];
+        let which = || [user.into(), kept(keep), pattern_of(*method)];
         let ended = which().into_iter().chain([change_id.into(), now.into()]);
         batch.add(END_TOKENS_WITH, Vec::from_iter(ended));
         batch.add(END_SESSIONS_WITH, which());
     }
+}
+
+/// What the methods of a session are like that has proved this one, with a blank in front: `key` is not found in `passkey`.
+pub(super) fn pattern_of(method: Method) -> Value {
+    format!("% {}%", method.name()).into()
 }
 
 /// The id of the session that is kept. No session has the nil id.

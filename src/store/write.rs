@@ -6,7 +6,7 @@ use std::{any::Any, sync::Arc};
 use uuid::Uuid;
 
 use super::{
-    Changes, Error, recorded_event::event_insertion, rights::right_statement,
+    Changes, Error, recorded_event::event_insertion, rights::right_statements,
     user_record::UserRecord, value::Value,
 };
 use crate::{
@@ -123,10 +123,10 @@ impl RowCounts {
         Self(counts)
     }
 
-    /// The count of the first statement, and those of the others.
-    fn split_first(&self) -> Option<(u64, Self)> {
-        let (first, rest) = self.0.split_first()?;
-        Some((*first, Self(rest.to_vec())))
+    /// Whether each of the first statements has changed a row, and the counts of the others.
+    fn split_at(&self, first: usize) -> (bool, Self) {
+        let (first, rest) = self.0.split_at(first);
+        (first.iter().all(|count| *count > 0), Self(rest.to_vec()))
     }
 
     /// The number of rows that this statement changed.
@@ -229,15 +229,15 @@ impl<T: Send + 'static> Write<T> {
     fn by_right(mut self) -> Self {
         let ordered = self.aftermath.events.iter().find_map(|event| {
             let authority = event.authority.as_ref()?;
-            Some(right_statement(authority.right(), event.at))
+            Some(right_statements(authority.right(), event.at))
         });
-        let Some(statement) = ordered else { return self };
+        let Some(asked) = ordered else { return self };
+        let (count, verdict) = (asked.len(), self.verdict);
         // Before the others: an order may end the own session.
-        self.statements.insert(0, statement);
-        let verdict = self.verdict;
-        self.verdict = Box::new(|counts| match counts.split_first() {
-            Some((1.., rest)) => verdict(&rest),
-            _ => Verdict::Fail(Error::RightLost),
+        self.statements.splice(0..0, asked);
+        self.verdict = Box::new(move |counts| match counts.split_at(count) {
+            (true, rest) => verdict(&rest),
+            (false, _) => Verdict::Fail(Error::RightLost),
         });
         self
     }

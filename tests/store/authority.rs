@@ -411,31 +411,47 @@ async fn an_order_about_oneself_is_carried_out(store: &Store) {
     }
 }
 
-/// Orders race with the end of the session in which they are given. None that begins after it is carried out.
-async fn the_end_of_a_session_is_not_overtaken(store: Arc<Store>) {
-    const ROUNDS: u64 = 100;
+/// Orders race with the loss of the right to them. When the loss is acknowledged, no order is carried out any more, and none is under
+/// way.
+async fn the_loss_of_a_right_is_not_overtaken(store: Arc<Store>) {
+    const ROUNDS: u64 = 50;
     let user = somebody(&store, 900_000).await;
-    for round in 0..ROUNDS {
+    let version = async || {
+        let user = store.user_by_id(user.id).await.unwrap().unwrap();
+        user.password_version()
+    };
+    let losses = [Loss::Session, Loss::Role, Loss::Disabled, Loss::Key, Loss::OwnerOfKey];
+    for (loss, round) in losses.into_iter().cycle().zip(0..losses.len() as u64 * ROUNDS) {
         let (helper, right) = helpdesk(&store, 900_000 + round).await;
-        let ended = Arc::new(AtomicBool::new(false));
+        let right = loss.right(&store, &helper, right).await;
         let ordering = {
-            let (store, ended) = (Arc::clone(&store), Arc::clone(&ended));
+            let (store, right) = (Arc::clone(&store), right.clone());
             tokio::spawn(async move {
                 loop {
-                    let is_late = ended.load(Ordering::SeqCst);
                     match Order::SetPassword.give(&store, &right, user.id).await {
                         Err(Error::RightLost) => return,
-                        outcome => {
-                            assert!(outcome.unwrap());
-                            assert!(!is_late, "after the session has ended");
-                        }
+                        outcome => assert!(outcome.unwrap()),
                     }
                 }
             })
         };
-        assert_eq!(store.end_sessions(helper.id, NOW, &Effects::NONE).await.unwrap(), 1);
-        ended.store(true, Ordering::SeqCst);
+        loss.happen(&store, &helper, &right).await;
+        let at_the_loss = version().await;
         ordering.await.unwrap();
+        assert_eq!(version().await, at_the_loss, "{loss:?}: an order was overtaken");
+    }
+}
+
+/// Two members of the helpdesk give orders about each other. Neither waits for the other one for ever.
+async fn orders_about_each_other_are_carried_out(store: Arc<Store>) {
+    let (ada, right_of_ada) = helpdesk(&store, 950_001).await;
+    let (bob, right_of_bob) = helpdesk(&store, 950_002).await;
+    for _ in 0..10 {
+        let (about_bob, about_ada) = tokio::join!(
+            Order::VerifyEmail.give(&store, &right_of_ada, bob.id),
+            Order::VerifyEmail.give(&store, &right_of_bob, ada.id),
+        );
+        assert!(about_bob.unwrap() && about_ada.unwrap());
     }
 }
 
@@ -448,7 +464,8 @@ async fn run_all(store: Store) {
     orders_follow_the_model(&store, 500).await;
     let store = Arc::new(store);
     a_promotion_is_not_overtaken(Arc::clone(&store)).await;
-    the_end_of_a_session_is_not_overtaken(store).await;
+    the_loss_of_a_right_is_not_overtaken(Arc::clone(&store)).await;
+    orders_about_each_other_are_carried_out(store).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -47,6 +47,29 @@ pub(crate) struct AnswerTerms {
     pub(crate) trusts_device: bool,
     /// How long the session lasts, if the challenge was made before the person could choose.
     pub(crate) persistence: Option<Persistence>,
+    pub(crate) answered_in: AnsweredIn,
+}
+
+/// Where a challenge is answered. One that makes a session stronger is answered nowhere else than by that session's holder.
+#[derive(Clone, Copy, Default)]
+pub(crate) enum AnsweredIn {
+    /// A program, which gets a token and not a cookie.
+    #[default]
+    Program,
+    /// A browser that signs in.
+    SignIn,
+    /// A browser with this session, which is to become stronger.
+    StepUp(SessionId),
+}
+
+impl AnsweredIn {
+    fn admits(self, session: Option<SessionId>) -> bool {
+        match self {
+            Self::Program => true,
+            Self::SignIn => session.is_none(),
+            Self::StepUp(own) => session == Some(own),
+        }
+    }
 }
 
 /// An accepted answer.
@@ -121,8 +144,16 @@ pub(crate) async fn answer(
     }
     doorward.throttle().charge_answer(requester, doorward.instant())?;
     let answering = answering(doorward, &challenge, &answer).await?;
+    if !terms.answered_in.admits(answering.session.map(|(session, _)| session)) {
+        return Err(AnswerError::Expired);
+    }
     let budget = budget_of(&answer);
     if let Some(budget) = budget {
+        // No challenge asks for a code without a first factor. Whoever holds a session could use up the guesses of its user.
+        if answering.methods.first_factors().is_empty() {
+            refuse(doorward, &challenge, &answering, &AnswerError::Wrong, requester).await?;
+            return Err(AnswerError::Wrong);
+        }
         budget.charge(doorward, &answering.user, requester).await?;
     }
     let written = match prove(doorward, sealed, &answering, &answer).await {

@@ -10,12 +10,8 @@ pub(crate) mod totp;
 use super::{Failure, OpenedSession, has_failure, proof::is_fresh};
 use crate::{
     Caller, Doorward,
-    clock::Timestamp,
-    credential::{
-        factor::FactorKind,
-        recovery_code::{COUNT, RecoveryCode},
-    },
-    session::{Session, TokenId},
+    credential::recovery_code::{COUNT, RecoveryCode},
+    session::Session,
     store::{AddFactor, Holder, RemoveFactor},
     user::User,
 };
@@ -76,19 +72,15 @@ pub(super) fn new_recovery_codes() -> Vec<RecoveryCode> {
     (0..COUNT).map(|_| RecoveryCode::random()).collect()
 }
 
-/// What a person gets who has added a factor. Their session has proved it, and has this token.
+/// What a person gets who has added a factor in this session, as it is with the factor.
 fn enrolled(
     caller: &Caller,
     added: AddFactor,
-    (kind, at): (FactorKind, Timestamp),
-    token_id: TokenId,
+    session: Session,
     recovery_codes: Option<Vec<RecoveryCode>>,
 ) -> Result<Enrolled, EnrolError> {
     match added {
         AddFactor::Added => {
-            let methods = caller.session.methods.with(kind.into(), at);
-            let before = (*caller.session).clone();
-            let session = Session { token_id, authenticated_at: at, methods, ..before };
             let user = (*caller.user).clone();
             Ok(Enrolled { recovery_codes, opened: OpenedSession { user, session } })
         }

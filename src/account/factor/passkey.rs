@@ -11,7 +11,7 @@ use crate::{
     },
     event::EventKind,
     network::Requester,
-    session::{Session, TokenId, device::Device},
+    session::{Session, device::Device},
     store::{AddedIn, MAX_PASSKEYS},
     throttle::OwnChange,
     token::challenge::{PasskeySetup, signed_challenge},
@@ -91,11 +91,11 @@ pub(crate) async fn enrol(
     let event = EventKind::FactorAdded { kind };
     let effects = factor_added(doorward, user, kind, requester.language)
         .with(doorward.event_by_user(user.id, requester, event));
-    let token = TokenId::random();
-    let added_in = Some(AddedIn { session: &caller.session, token });
+    let own = caller.session.with_added(kind.into(), now);
+    let added_in = Some(AddedIn { known: &caller.session, own: &own });
     let store = doorward.store();
     let added = store.add_passkey(user, &passkey, setup, &digests, added_in, &effects).await?;
-    enrolled(caller, added, (kind, now), token, codes)
+    enrolled(caller, added, own, codes)
 }
 
 /// The record of a passkey that an authenticator has made for the user of the setup, who has answered this challenge.

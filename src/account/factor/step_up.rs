@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::{
     Caller, Doorward,
-    account::{MissingFactor, OpenedSession, SignInError, sign_in::user_by_password},
+    account::{MissingFactor, OpenedSession, SignInError, sign_in::user_by_password, unanswered},
     credential::password::Password,
     event::EventKind,
     network::Requester,
@@ -53,7 +53,8 @@ pub(crate) async fn with_password(
     let user = user.ok_or(SignInError::WrongCredentials)?;
     let methods = Methods::at(doorward.now(), [Method::Password]);
     if !user.factors.is_empty() {
-        let missing = challenge(doorward, caller, &user, methods).await?;
+        let missing = challenge(doorward, caller, &user, methods.clone()).await?;
+        unanswered::asked(doorward, &user, methods, &missing, requester).await?;
         return Err(SignInError::FactorMissing(Box::new(missing)));
     }
     let session = stepped_up(doorward, &caller.session, methods);

@@ -9,7 +9,7 @@ use crate::{
     credential::{factor::FactorKind, totp::TotpSecret},
     event::EventKind,
     network::Requester,
-    session::{Session, TokenId},
+    session::Session,
     store::AddedIn,
     throttle::OwnChange,
     token::challenge::{SETUP_LIFETIME, TotpSetup},
@@ -86,10 +86,10 @@ pub(crate) async fn confirm(
     let event = EventKind::FactorAdded { kind };
     let effects = factor_added(doorward, user, kind, requester.language)
         .with(doorward.event_by_user(user.id, requester, event));
-    let token = TokenId::random();
-    let added_in = Some(AddedIn { session: &caller.session, token });
+    let own = caller.session.with_added(kind.into(), now);
+    let added_in = Some(AddedIn { known: &caller.session, own: &own });
     let added = doorward.store().add_totp(user, &stored, &digests, added_in, &effects).await?;
-    enrolled(caller, added, (kind, now), token, codes)
+    enrolled(caller, added, own, codes)
 }
 
 /// Removes the caller's authenticator app. Returns their session, which has not proved it any more.

@@ -584,10 +584,10 @@ mod tests {
     }
 
     #[test]
-    fn every_proxy_tells_what_is_prefetched() {
+    fn every_proxy_tells_what_is_prefetched_and_by_what() {
         for (kind, form) in PROXIES.iter().flat_map(|kind| FORMS.map(|form| (*kind, form))) {
             let all = text(kind, form).to_lowercase();
-            for name in ["sec-purpose", "purpose", "x-moz"] {
+            for name in ["sec-purpose", "purpose", "x-moz", "user-agent"] {
                 let named = match kind {
                     // It passes everything on.
                     Kind::Caddy => "forward_auth ".into(),

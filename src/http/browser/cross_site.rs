@@ -3,7 +3,11 @@
 
 use axum::http::{HeaderMap, header};
 
-use super::{SEC_FETCH_SITE, Single, navigation::is_in_window, single};
+use super::{
+    SEC_FETCH_SITE, Single,
+    navigation::{accepts_html, is_in_window},
+    single,
+};
 #[cfg(feature = "cli")]
 use crate::access::guard::{host_of, is_loopback_host};
 
@@ -31,7 +35,8 @@ pub(in crate::http) fn may_read(headers: &HeaderMap) -> bool {
 }
 
 /// Whether a request with credentials that a browser sends by itself was sent on purpose: by a program, by a page of `own` itself, or by
-/// the person directly. Without Fetch Metadata, `Origin` and `Referer` tell where a request comes from.
+/// the person directly. Without Fetch Metadata, `Origin` and `Referer` tell where a request comes from. A page without a `Referer` may
+/// come from a site that sends none.
 pub(in crate::http) fn is_sent_on_purpose(headers: &HeaderMap, own: Option<&str>) -> bool {
     let is_own = |name| match single(headers, &name) {
         Single::Absent => true,
@@ -43,7 +48,11 @@ pub(in crate::http) fn is_sent_on_purpose(headers: &HeaderMap, own: Option<&str>
     };
     match single(headers, &SEC_FETCH_SITE) {
         Single::Value(site) => ["same-origin", "none"].contains(&site),
-        Single::Absent => is_own(header::ORIGIN) && is_own(header::REFERER),
+        Single::Absent => {
+            let is_told =
+                [header::ORIGIN, header::REFERER].iter().any(|name| headers.contains_key(name));
+            is_own(header::ORIGIN) && is_own(header::REFERER) && (is_told || !accepts_html(headers))
+        }
         Single::Ambiguous => false,
     }
 }
@@ -179,6 +188,9 @@ mod tests {
             &[(site.clone(), "none")],
             &[(origin.clone(), OWN)],
             &[(referer.clone(), page)],
+            &[(referer.clone(), page), (header::ACCEPT, "text/html")],
+            &[(header::ACCEPT, "*/*")],
+            &[(header::ACCEPT, "text/calendar,*/*;q=0.5")],
         ] {
             assert!(counts(sent, Some(OWN)), "{sent:?}");
         }
@@ -194,6 +206,7 @@ mod tests {
             &[(referer.clone(), "about:blank")],
             &[(origin.clone(), OWN), (referer.clone(), "https://evil.example.com/")],
             &[(referer.clone(), page), (referer.clone(), page)],
+            &[(header::ACCEPT, "text/html,application/xhtml+xml,*/*;q=0.8")],
         ] {
             assert!(!counts(sent, Some(OWN)), "{sent:?}");
         }

@@ -1,6 +1,7 @@
 //! Navigations: requests of a browser for a page that a person sees. Only these are redirected to a sign-in page.
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
+use memchr::memmem;
 
 use super::{
     PURPOSES, SEC_FETCH_DEST, SEC_FETCH_MODE, SEC_FETCH_SITE, Single, X_REQUESTED_WITH, single,
@@ -44,7 +45,8 @@ pub(in crate::http) fn is_in_window(headers: &HeaderMap) -> bool {
 }
 
 /// Whether a program and no browser has sent a request, as far as the headers tell. A browser without Fetch Metadata is known by its
-/// name, by the page that it comes from, and by what it accepts for a page, an image or a style sheet.
+/// name, by the page that it comes from, and by what it accepts for a page, an image or a style sheet. Thunderbird, which reads
+/// calendars and contacts, has the name of a browser.
 pub(in crate::http) fn is_from_program(headers: &HeaderMap) -> bool {
     let of_browsers = [
         SEC_FETCH_SITE,
@@ -56,7 +58,7 @@ pub(in crate::http) fn is_from_program(headers: &HeaderMap) -> bool {
     ];
     let name = headers.get(header::USER_AGENT).map_or(&b""[..], HeaderValue::as_bytes);
     !of_browsers.iter().any(|name| headers.contains_key(name))
-        && !name.starts_with(b"Mozilla/")
+        && (!name.starts_with(b"Mozilla/") || memmem::find(name, b"Thunderbird/").is_some())
         && !is_prefetch(headers)
         && !accepts(headers, |media| {
             media == "text/html" || media == "text/css" || media.starts_with("image/")
@@ -64,7 +66,7 @@ pub(in crate::http) fn is_from_program(headers: &HeaderMap) -> bool {
 }
 
 /// Whether `Accept` names HTML. `*/*` alone is what programs send.
-fn accepts_html(headers: &HeaderMap) -> bool {
+pub(super) fn accepts_html(headers: &HeaderMap) -> bool {
     accepts(headers, |media| media == "text/html")
 }
 
@@ -152,6 +154,7 @@ mod tests {
             &[("user-agent", "git/2.47.3"), ("accept", "*/*")],
             &[("user-agent", "curl/8.14.1"), ("accept", "*/*")],
             &[("user-agent", "DAVx5/4.5"), ("accept", "application/xml")],
+            &[("user-agent", "Mozilla/5.0 (X11; rv:140.0) Gecko/20100101 Thunderbird/140.0")],
         ] {
             assert!(is_from_program(program), "{program:?}");
         }

@@ -18,7 +18,7 @@ use super::{
 use crate::{
     account::{
         MissingFactor,
-        factor::answer::{Answer, AnswerError, AnswerTerms, Answered, answer},
+        factor::answer::{Answer, AnswerError, AnswerTerms, Answered, AnsweredIn, answer},
         trusted_devices::TRUSTED_FOR,
     },
     credential::factor::{FactorKind, Factors},
@@ -136,7 +136,11 @@ pub(super) async fn submit_answer(
                 Answer::Code(_) if is_recovery => AnswerKind::RecoveryCode,
                 Answer::Code(_) => AnswerKind::Totp,
             };
-            let terms = AnswerTerms { trusts_device: trusts, persistence: None };
+            let answered_in = match (&errand.step_up, visit.caller()) {
+                (Some(_), Some(caller)) => AnsweredIn::StepUp(caller.session.id),
+                _ => AnsweredIn::SignIn,
+            };
+            let terms = AnswerTerms { trusts_device: trusts, persistence: None, answered_in };
             match answer(doorward, &sealed, given, terms, &visit.requester).await {
                 Ok(answered) => return Ok(errand.finish(visit, answered).await),
                 Err(AnswerError::Expired) => return Ok(errand.start_again(visit)),

@@ -16,7 +16,7 @@ use crate::{
     access::registration::RegistrationPolicy,
     account::{
         SignInError,
-        factor::answer::{Answer, AnswerError, AnswerTerms, answer, open_challenge},
+        factor::answer::{Answer, AnswerError, AnswerTerms, AnsweredIn, answer, open_challenge},
         sign_in::sign_in,
     },
     credential::password::Password,
@@ -104,7 +104,8 @@ pub(in crate::http) async fn submit_passkey(
     };
     let credential = response.raw_id.clone();
     let persistence = Some(persistence(typed.stay));
-    let terms = AnswerTerms { persistence, ..AnswerTerms::default() };
+    let answered_in = AnsweredIn::SignIn;
+    let terms = AnswerTerms { persistence, answered_in, ..AnswerTerms::default() };
     let given = Answer::Passkey(response);
     match answer(visit.doorward(), &sealed, given, terms, &visit.requester).await {
         Ok(answered) => Ok(visit.begin_session(&answered.opened, app).await),

@@ -102,7 +102,11 @@ async fn ask(
             true => with_target("/sign-in/code", errand.app.as_ref()),
             false => with_target("/sign-in?other=1", errand.app.as_ref()),
         };
-        return Ok(visit.message(StatusCode::OK, Message::SignInAgain, LinkTo::SignIn, &path));
+        let message = match errand.app {
+            Some(_) => Message::SignInAgainForApp,
+            None => Message::SignInAgain,
+        };
+        return Ok(visit.message(StatusCode::OK, message, LinkTo::SignIn, &path));
     }
     let missing = missing.filter(|_| has_factor);
     let asking = Asking { refusal, has_password, ..Asking::default() };

@@ -569,10 +569,14 @@ mod tests {
         let answers = split(&exchange(MALFORMED).await);
         assert!(answers[0].starts_with("HTTP/1.1 400 Bad Request\r\n"), "{answers:?}");
         assert!(answers[0].contains("x-request-id: "), "{answers:?}");
-        assert!(
-            answers[0].contains("cross-origin-resource-policy: same-origin\r\n"),
-            "{answers:?}"
-        );
+        for header in [
+            "cross-origin-resource-policy: same-origin",
+            "cross-origin-opener-policy: same-origin",
+            "x-frame-options: DENY",
+            "content-security-policy: default-src 'none'",
+        ] {
+            assert!(answers[0].contains(&format!("{header}\r\n")), "{header}: {answers:?}");
+        }
         assert!(answers[1].starts_with("{\"message\":"), "{answers:?}");
     }
 }

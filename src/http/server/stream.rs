@@ -328,12 +328,14 @@ fn client_error(answer: &[u8]) -> Option<StatusCode> {
     StatusCode::from_bytes(status.get(..3)?).ok()
 }
 
-/// A whole answer after which the connection is closed, for a request that no handler receives.
+/// A whole answer after which the connection is closed, for a request that no handler receives. Whether a head is too large depends on
+/// the cookies of its visitor, so a window with this answer tells another site no more than one with a page.
 pub(super) fn closing_answer(status: StatusCode) -> Vec<u8> {
     let body = plain_body(status);
     let head = format!(
         "HTTP/1.1 {status}\r\ncontent-type: application/json\r\nx-content-type-options: nosniff\r\n\
-         cross-origin-resource-policy: same-origin\r\ncache-control: no-store\r\n{}: {}\r\nconnection: close\r\ncontent-length: {}\r\n\r\n",
+         cross-origin-resource-policy: same-origin\r\ncross-origin-opener-policy: same-origin\r\nx-frame-options: DENY\r\n\
+         content-security-policy: default-src 'none'\r\ncache-control: no-store\r\n{}: {}\r\nconnection: close\r\ncontent-length: {}\r\n\r\n",
         REQUEST_ID,
         RequestId::next(),
         body.len(),

@@ -1,5 +1,5 @@
-//! The guesses of each kind of factor have a budget of their own: random sequences of right and wrong answers, of logins with texts
-//! that name a budget, of waits and of unlocks against a model, on both databases.
+//! The guesses of each kind of factor have a budget of their own: random sequences of right, wrong and unasked answers, of logins with
+//! texts that name a budget, of waits and of unlocks against a model, on both databases.
 
 use std::time::Duration;
 
@@ -131,6 +131,17 @@ impl World {
         self.server.doorward.save_failures().await.unwrap();
     }
 
+    /// Whoever holds a session of hers answers with codes that nobody has asked for.
+    async fn answer_what_was_not_asked(&mut self) {
+        let step_up = "/api/me/step-up";
+        let begun = self.server.request_as(&self.ada.token, "POST", step_up, json!({})).await;
+        assert_eq!(begun.json()["factors"], json!([]), "{}", begun.body);
+        for code in ["000000", "00000-00000-00000-00000-00000"] {
+            let answer = answer_code(&self.server, &begun.json(), code).await;
+            assert_eq!(answer.status, StatusCode::UNAUTHORIZED, "{}", answer.body);
+        }
+    }
+
     async fn unlock(&mut self) {
         self.server.order("POST", ADA, "/unlock", Value::Null).await;
         self.budgets = Budgets::default();
@@ -142,8 +153,9 @@ impl World {
             7..=12 => self.guess_recovery_code().await,
             13 => self.give_totp().await,
             14 => self.give_recovery_code().await,
-            15 | 16 => self.type_as_address().await,
-            17 | 18 => {
+            15 => self.type_as_address().await,
+            16 | 17 => self.answer_what_was_not_asked().await,
+            18 => {
                 let seconds = self.chance.below(2 * RECOVERY.unsigned_abs());
                 self.wait(seconds);
             }

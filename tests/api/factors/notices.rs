@@ -121,6 +121,29 @@ async fn a_right_password_without_the_factor_is_told_when_the_challenge_has_expi
     }
 }
 
+/// A step-up would otherwise tell whoever has stolen a session in silence whether they know the password.
+#[tokio::test]
+async fn a_right_password_in_a_step_up_is_told_like_one_in_a_sign_in() {
+    let server = server().await;
+    let mut ada = Person::register(&server).await;
+    server.order("PATCH", ADA, "", json!({"emailVerified": true})).await;
+    ada.add_totp(&server).await;
+    let step_up = json!({"password": super::PASSWORD});
+    let asked = async || {
+        let answer = server.request_as(&ada.token, "POST", "/api/me/step-up", step_up.clone());
+        answer.await.json()
+    };
+    let at = server.now();
+    asked().await;
+    assert_eq!(due(&server).await, [at + Duration::from_secs(10 * 60)]);
+    server.doorward.close_trail().await.unwrap();
+    let path = "/api/admin/audit?kind=factor_asked";
+    let events = server.operator("GET", path, Value::Null).await.json()["events"].clone();
+    assert_eq!(events[0]["details"], json!({"methods": ["pwd"]}), "{events}");
+    let answered = answer_code(&server, &asked().await, &ada.code(&server)).await;
+    token(&answered);
+}
+
 #[tokio::test]
 async fn the_first_wrong_factor_is_told_at_once() {
     let server = server().await;

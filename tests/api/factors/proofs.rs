@@ -122,15 +122,17 @@ impl World {
         self.server.request_as(&self.sessions[session].token, method, path, body).await
     }
 
-    /// Ends the sessions but one that have proved this.
-    async fn end_others_with(&mut self, kept: usize, name: &str) {
+    /// Ends the sessions but one that have proved any of these.
+    async fn end_others_with(&mut self, kept: usize, names: &[&str]) {
         let kept = self.sessions[kept].token.clone();
-        let ends = |session: &Expected| session.proofs.contains_key(name) && session.token != kept;
+        let has_proved =
+            |session: &Expected| names.iter().any(|name| session.proofs.contains_key(name));
+        let ends = |session: &Expected| has_proved(session) && session.token != kept;
         let (ended, left) = std::mem::take(&mut self.sessions).into_iter().partition(ends);
         self.sessions = left;
         for Expected { token, .. } in Vec::from_iter::<Vec<_>>(ended) {
             let me = self.server.request_as(&token, "GET", "/api/me", Value::Null).await;
-            assert_eq!(me.status, StatusCode::UNAUTHORIZED, "a session with {name} goes on");
+            assert_eq!(me.status, StatusCode::UNAUTHORIZED, "a session with {names:?} goes on");
         }
     }
 
@@ -222,14 +224,20 @@ impl World {
         self.sessions[session] = Expected { token: token(&answer), proofs };
     }
 
-    /// What follows an added factor, if the session was fresh.
-    async fn added(&mut self, session: usize, kind: &'static str, added: &Answer) {
+    /// What follows an added factor, if the session was fresh: it counts from the oldest proof of before, and renews none.
+    async fn added(
+        &mut self,
+        session: usize,
+        kind: &'static str,
+        mut proofs: Proofs,
+        added: &Answer,
+    ) {
         let body = added.json();
-        let (now, own) = (self.now(), &mut self.sessions[session]);
-        own.token = token_of(added);
-        own.proofs.insert(kind, now);
+        let since = *proofs.values().min().unwrap();
+        proofs.entry(kind).or_insert(since);
+        self.sessions[session] = Expected { token: token_of(added), proofs };
         if let Some(codes) = body["recoveryCodes"].as_array() {
-            self.end_others_with(session, "recovery").await;
+            self.end_others_with(session, &["recovery"]).await;
             self.recovery_codes = texts(codes);
         }
     }
@@ -253,8 +261,9 @@ impl World {
         let added = self.request(session, "POST", &path, body).await;
         assert_eq!(added.status.is_success(), self.is_fresh(session), "{}", added.body);
         if added.status.is_success() {
+            let before = self.counting(&self.sessions[session].proofs);
             self.totp = Some(secret);
-            self.added(session, "totp", &added).await;
+            self.added(session, "totp", before, &added).await;
             self.server.let_pass(Duration::from_secs(30));
         }
     }
@@ -276,8 +285,9 @@ impl World {
         let added = self.request(session, "POST", &format!("{FACTORS}/passkeys"), body).await;
         assert_eq!(added.status.is_success(), self.is_fresh(session), "{}", added.body);
         if added.status.is_success() {
+            let before = self.counting(&self.sessions[session].proofs);
             self.passkeys.push((String::new(), authenticator));
-            self.added(session, "passkey", &added).await;
+            self.added(session, "passkey", before, &added).await;
             let token = token_of(&added);
             let held = self.server.request_as(&token, "GET", FACTORS, Value::Null).await.json();
             let newest = held["passkeys"].as_array().unwrap().iter().find(|listed| {
@@ -304,7 +314,8 @@ impl World {
                 _ => drop(self.passkeys.pop()),
             }
             self.sessions[session].proofs.remove(kind);
-            self.end_others_with(session, kind).await;
+            let with_last = if self.holds_any() { &[kind][..] } else { &[kind, "recovery"] };
+            self.end_others_with(session, with_last).await;
         }
     }
 
@@ -316,7 +327,7 @@ impl World {
         assert_eq!(replaced.status.is_success(), expected, "{}", replaced.body);
         if expected {
             self.recovery_codes = texts(replaced.json()["recoveryCodes"].as_array().unwrap());
-            self.end_others_with(session, "recovery").await;
+            self.end_others_with(session, &["recovery"]).await;
         }
     }
 
@@ -453,6 +464,74 @@ async fn a_passkey_is_not_renewed_by_another_factor() {
     let path = "/api/me/factors/passkeys/options";
     let begun = server.request_as(&ada.token, "POST", path, json!({"kind": "passkey"})).await;
     assert_eq!(begun.status, StatusCode::UNAUTHORIZED, "the app alone is one factor");
+}
+
+/// Whoever has stolen a session can add passkeys and an app of their own to it, and remove those of its owner.
+#[tokio::test]
+async fn a_factor_that_is_added_in_a_session_renews_nothing_in_it() {
+    let server = TestServer::open_with(with_guards).await;
+    let mut ada = Person::register(&server).await;
+    ada.add_passkey(&server, Authenticator::new()).await;
+    server.let_pass(Duration::from_secs(60 * 60));
+    let begun = server.post("/api/auth/login/passkey", &json!({})).await.json();
+    let mut owned = ada.passkey.take().unwrap();
+    ada.token = token(&answer_passkey(&server, &begun, &mut owned).await);
+    let auth_time = part(&ada.token, 1)["auth_time"].clone();
+    let held = server.request_as(&ada.token, "GET", FACTORS, Value::Null).await.json();
+    let owned = held["passkeys"][0]["id"].as_str().unwrap().to_owned();
+    server.let_pass(Duration::from_secs(570));
+    ada.add_passkey(&server, Authenticator::new()).await;
+    ada.add_totp(&server).await;
+    assert_eq!(part(&ada.token, 1)["auth_time"], auth_time);
+    server.let_pass(Duration::from_secs(30));
+    for guard in ["passkey", "fresh"] {
+        assert_eq!(
+            server.guard(guard, &ada.token).await.status,
+            StatusCode::UNAUTHORIZED,
+            "{guard}"
+        );
+    }
+    for (method, path) in [
+        ("GET", "/api/me/export".to_owned()),
+        ("POST", format!("{FACTORS}/recovery-codes")),
+        ("DELETE", format!("{FACTORS}/passkeys/{owned}")),
+    ] {
+        let refused = server.request_as(&ada.token, method, &path, Value::Null).await;
+        assert_eq!(refused.status, StatusCode::UNAUTHORIZED, "{method} {path}: {}", refused.body);
+    }
+}
+
+/// In the moment in which it may still be done, the passkey of the owner is removed: what is left is no newer.
+#[tokio::test]
+async fn what_is_left_of_a_session_without_its_passkey_is_no_newer() {
+    let server = TestServer::open_with(with_guards).await;
+    let mut ada = Person::register(&server).await;
+    ada.add_passkey(&server, Authenticator::new()).await;
+    let begun = server.post("/api/auth/login/passkey", &json!({})).await.json();
+    ada.token = token(&answer_passkey(&server, &begun, ada.passkey.as_mut().unwrap()).await);
+    let held = server.request_as(&ada.token, "GET", FACTORS, Value::Null).await.json();
+    let owned = held["passkeys"][0]["id"].as_str().unwrap().to_owned();
+    server.let_pass(Duration::from_secs(540));
+    ada.add_totp(&server).await;
+    let path = format!("{FACTORS}/passkeys/{owned}");
+    let removed = server.request_as(&ada.token, "DELETE", &path, Value::Null).await;
+    assert_eq!(removed.status, StatusCode::NO_CONTENT, "{}", removed.body);
+    assert_eq!(methods(&server, &ada.token).await, json!(["totp"]));
+    assert_eq!(server.guard("fresh", &ada.token).await.status, StatusCode::OK);
+    server.let_pass(Duration::from_secs(60));
+    assert_eq!(server.guard("fresh", &ada.token).await.status, StatusCode::UNAUTHORIZED);
+}
+
+#[tokio::test]
+async fn an_added_factor_ends_no_session_that_has_proved_another_one() {
+    let server = server().await;
+    let mut ada = Person::register(&server).await;
+    ada.add_passkey(&server, Authenticator::new()).await;
+    let begun = server.post("/api/auth/login/passkey", &json!({})).await.json();
+    let with_passkey = token(&answer_passkey(&server, &begun, ada.passkey.as_mut().unwrap()).await);
+    ada.add_passkey(&server, Authenticator::security_key()).await;
+    ada.add_totp(&server).await;
+    assert_eq!(methods(&server, &with_passkey).await, json!(["passkey"]));
 }
 
 #[tokio::test]
@@ -595,7 +674,9 @@ async fn one_proof_removes_one_factor(server: TestServer) {
         created_at: now,
         last_used_at: None,
     };
-    let added_in = AddedIn { session: &caller.session, token: TokenId::random() };
+    let mut own = (*caller.session).clone();
+    own.token_id = TokenId::random();
+    let added_in = AddedIn { known: &caller.session, own: &own };
     let added = store.add_totp(&caller.user, &totp, &[], Some(added_in), &Effects::NONE).await;
     assert_eq!(added.unwrap(), AddFactor::UserChanged);
     let held = store.factors_of(&caller.user, now).await.unwrap();
@@ -631,6 +712,34 @@ async fn services_that_verify_tokens_by_themselves_learn_of_a_lost_proof() {
     assert_eq!(removed.status, StatusCode::NO_CONTENT, "{}", removed.body);
     assert!(is_ended().await, "it says that the session has two factors");
     assert_eq!(methods(&server, &ada.token).await, json!(["pwd"]), "the session goes on");
+}
+
+/// A recovery code stands in for a factor. Without one, it has proved nothing.
+#[tokio::test]
+async fn the_last_factor_takes_along_what_recovery_codes_have_proved() {
+    let server = server().await;
+    let mut ada = Person::register(&server).await;
+    ada.add_totp(&server).await;
+    let with_code = async |number: usize| {
+        let answered = challenge(&server).await;
+        token(&answer_code(&server, &answered, &ada.recovery_codes[number]).await)
+    };
+    let (own, other) = (with_code(0).await, with_code(1).await);
+    let path = format!("{FACTORS}/totp");
+    let removed = server.request_as(&own, "DELETE", &path, Value::Null).await;
+    assert_eq!(removed.status, StatusCode::NO_CONTENT, "{}", removed.body);
+    let ended = server.request_as(&other, "GET", "/api/me", Value::Null).await;
+    assert_eq!(ended.status, StatusCode::UNAUTHORIZED, "{}", ended.body);
+    assert_eq!(methods(&server, &own).await, json!(["pwd"]), "the session goes on");
+    let feed = everything(&server).await;
+    for token in [&own, &other] {
+        let id = &part(token, 1)["jti"];
+        assert!(feed["revoked"].as_array().unwrap().contains(id), "it says two factors");
+    }
+    // They prove nothing again when there is another factor.
+    ada.token = own;
+    ada.add_totp(&server).await;
+    assert_eq!(methods(&server, &ada.token).await, json!(["pwd", "totp"]));
 }
 
 #[tokio::test]

@@ -213,6 +213,10 @@ async fn the_code_of_an_invitation_is_typed() {
     let wrong = begin(&mut browser, ADA, &[("invitation", "00000000"), ("typed", "1")]).await;
     assert_shows(&wrong, 403, &["invitation-fault", "This code is wrong"]);
     let right = [("invitation", &*code), ("typed", "1")];
+    // Whoever starts over keeps their code.
+    for _ in 0..15 {
+        assert_eq!(begin(&mut browser, ADA, &right).await.status, 200);
+    }
     let done = sign_up(&mut browser, ADA, &right, &mut Authenticator::new()).await;
     assert_shows(&done, 200, &["Your recovery codes"]);
     // A right code for a taken address answers like a wrong one.

@@ -83,6 +83,26 @@ async fn the_password_is_followed_by_the_factor() {
 }
 
 #[tokio::test]
+async fn a_challenge_is_answered_in_the_browser_whose_session_it_is_for() {
+    let server = server().await;
+    let mut browser = Browser::of(&server, "Ada", EMAIL).await;
+    let (app, _) = factors::set_up(&mut browser).await;
+    let mut other = Browser::of(&server, "Eve", "eve@example.com").await;
+    let_pass_minutes(&server, 11);
+    let page = browser.get(SECURITY).await;
+    let page = browser.post(STEP_UP, &fields(&page, STEP_UP, &[("password", PASSWORD)])).await;
+    let code = app.code(&server);
+    for path in [STEP_UP, "/sign-in/factor"] {
+        let answered = other.post(path, &fields(&page, STEP_UP, &[("code", &code)])).await;
+        assert_eq!(answered.status, 303, "{path}: {}", answered.body);
+        let account = other.get("/account").await;
+        assert_shows(&account, 200, &["eve@example.com"]);
+    }
+    let answered = browser.post(STEP_UP, &fields(&page, STEP_UP, &[("code", &code)])).await;
+    assert_goes_to(&answered, "/account/security?done=confirmed");
+}
+
+#[tokio::test]
 async fn changes_of_the_account_need_a_proof_that_is_not_long_ago() {
     let server = server().await;
     let mut browser = Browser::of(&server, "Ada", EMAIL).await;

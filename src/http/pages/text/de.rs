@@ -384,6 +384,10 @@ pub(super) static TEXTS: Texts = Texts {
             "Melden Sie sich noch einmal an",
             "Ihre letzte Anmeldung liegt für diese Änderung zu lange zurück. Melden Sie sich noch einmal an und wiederholen Sie sie dann innerhalb von 10 Minuten.",
         ),
+        Message::SignInAgainForApp => MessageText::new(
+            "Melden Sie sich noch einmal an",
+            "Ihre letzte Anmeldung liegt für diese App zu lange zurück. Melden Sie sich noch einmal an, dann geht es zu ihr weiter.",
+        ),
         Message::Internal => MessageText::new(
             "Etwas ist schiefgegangen",
             "Das ist unser Fehler. Versuchen Sie es noch einmal. Hilft das nicht, sagen Sie den Betreibern dieses Dienstes Bescheid.",

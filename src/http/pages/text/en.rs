@@ -360,6 +360,10 @@ pub(super) static TEXTS: Texts = Texts {
             "Sign in again",
             "Your last sign-in is too long ago for this change. Sign in again, and then repeat it within 10 minutes.",
         ),
+        Message::SignInAgainForApp => MessageText::new(
+            "Sign in again",
+            "Your last sign-in is too long ago for this app. Sign in again, and you are led to it.",
+        ),
         Message::Internal => MessageText::new(
             "Something went wrong",
             "This is our fault. Try again. If that does not help, tell the people who run this service.",

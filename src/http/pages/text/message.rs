@@ -9,6 +9,8 @@ pub enum Message {
     BadRequest,
     /// The action needs a sign-in that is not long ago (401).
     SignInAgain,
+    /// An app needs a sign-in that is not long ago, from somebody who signs in by mail (200).
+    SignInAgainForApp,
     /// A form was sent from another site (403).
     CrossSite,
     /// The administrator lacks the scope of the page (403).

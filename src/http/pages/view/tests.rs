@@ -923,9 +923,14 @@ fn refusals() -> Vec<(&'static str, Refused<'static>)> {
 
 type Link = Option<(LinkTo<'static>, &'static str)>;
 
-const MESSAGES: [(&str, Message, Link); 28] = [
+const MESSAGES: [(&str, Message, Link); 29] = [
     ("message-bad-request", Message::BadRequest, None),
     ("message-sign-in-again", Message::SignInAgain, Some((LinkTo::SignIn, "/sign-in?other"))),
+    (
+        "message-sign-in-again-app",
+        Message::SignInAgainForApp,
+        Some((LinkTo::SignIn, "/sign-in/code?for=abc")),
+    ),
     ("message-cross-site", Message::CrossSite, Some((LinkTo::TryAgain, "/sign-in"))),
     (
         "message-no-cookie",

@@ -182,7 +182,7 @@ pub(in super::super) const TEXTS: AdminTexts = AdminTexts {
     machine: "Einer Maschine",
     scopes: "Was er darf",
     key_name_hint: "Zum Beispiel das Programm, das ihn benutzt.",
-    key_condition_hint: "Eine Bedingung in CEL, zum Beispiel inNetwork(request.ip, \"192.0.2.0/24\").",
+    key_condition_hint: "Eine Bedingung in CEL, zum Beispiel request.address.inNetwork(\"192.0.2.0/24\").",
     revoke_key_question: "Was ihn benutzt, wird ab der nächsten Anfrage abgelehnt.",
     revoked: "Widerrufen",
     expired: "Abgelaufen",

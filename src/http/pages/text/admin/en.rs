@@ -182,7 +182,7 @@ pub(in super::super) const TEXTS: AdminTexts = AdminTexts {
     machine: "A machine",
     scopes: "What it may do",
     key_name_hint: "Such as the program that uses it.",
-    key_condition_hint: "A condition in CEL, such as inNetwork(request.ip, \"192.0.2.0/24\").",
+    key_condition_hint: "A condition in CEL, such as request.address.inNetwork(\"192.0.2.0/24\").",
     revoke_key_question: "Whatever uses it is refused from the next request on.",
     revoked: "Revoked",
     expired: "Expired",
