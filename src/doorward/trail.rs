@@ -110,23 +110,23 @@ impl Doorward {
     /// Writes what was refused.
     pub(crate) async fn record_refused(&self) -> Result<(), store::Error> {
         const BATCH: usize = 100;
-        let unrecorded = self.events().unrecorded();
-        let mut events = unrecorded.take();
-        while !events.is_empty() {
-            let batch: Vec<_> = events.drain(..events.len().min(BATCH)).collect();
-            if let Err(error) = self.store().record(batch.clone()).await {
-                unrecorded.put_back([batch, events].concat());
-                return Err(error);
+        loop {
+            let batch = self.events().unrecorded().take(BATCH);
+            if batch.events().is_empty() {
+                return Ok(());
             }
+            self.store().record(batch.events().to_vec()).await?;
+            batch.recorded();
         }
-        Ok(())
     }
 
     async fn record_left_out(&self) -> Result<(), store::Error> {
-        let Some(left_out) = self.events().unrecorded().take_left_out() else { return Ok(()) };
-        let event = Event::by_service(self.now(), EventKind::EventsLeftOut(left_out.clone()));
-        let recorded = self.store().record(vec![event]).await;
-        recorded.inspect_err(|_| self.events().unrecorded().put_back_left_out(left_out))
+        let unrecorded = self.events().unrecorded();
+        if let Some(left_out) = unrecorded.take_left_out() {
+            let event = Event::by_service(self.now(), EventKind::EventsLeftOut(left_out));
+            unrecorded.put_back(vec![event]);
+        }
+        self.record_refused().await
     }
 
     /// Gives all events a place in the tree.

@@ -200,9 +200,11 @@ impl Unrecorded {
         }
     }
 
-    /// Removes and returns the events that wait.
-    pub fn take(&self) -> Vec<Event> {
-        mem::take(&mut self.lock().events)
+    /// Removes and returns the first events that wait, up to so many.
+    pub fn take(&self, most: usize) -> TakenEvents<'_> {
+        let events = &mut self.lock().events;
+        let count = events.len().min(most);
+        TakenEvents { unrecorded: self, events: events.drain(..count).collect() }
     }
 
     /// Puts events back that could not be recorded. They are bounded as others are: what does not fit is counted.
@@ -222,19 +224,35 @@ impl Unrecorded {
         self.lock().left_out.take()
     }
 
-    /// Puts counts back that could not be recorded.
-    pub fn put_back_left_out(&self, left_out: LeftOut) {
-        let LeftOut { kinds, subjects, networks } = left_out;
-        let counts = &mut self.lock().left_out;
-        for (kind, count) in kinds {
-            *counts.kinds.entry(kind).or_default() += count;
-        }
-        subjects.into_iter().for_each(|(user, count)| add_to(&mut counts.subjects, user, count));
-        networks.into_iter().for_each(|(net, count)| add_to(&mut counts.networks, net, count));
-    }
-
     fn lock(&self) -> MutexGuard<'_, Waiting> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Events that are being recorded. They wait again when this is dropped, also if whoever records them is stopped in the middle. An
+/// event that is recorded twice is one event, by its id.
+#[must_use]
+pub struct TakenEvents<'a> {
+    unrecorded: &'a Unrecorded,
+    events: Vec<Event>,
+}
+
+impl TakenEvents<'_> {
+    pub fn events(&self) -> &[Event] {
+        &self.events
+    }
+
+    /// They wait no more.
+    pub fn recorded(mut self) {
+        self.events.clear();
+    }
+}
+
+impl Drop for TakenEvents<'_> {
+    fn drop(&mut self) {
+        if !self.events.is_empty() {
+            self.unrecorded.put_back(mem::take(&mut self.events));
+        }
     }
 }
 
@@ -256,8 +274,16 @@ mod tests {
         Event::by_unknown(user, &requester, Timestamp::from_millis(0), EventKind::ResetFailed)
     }
 
+    /// Takes all events that wait.
+    fn take(unrecorded: &Unrecorded) -> Vec<Event> {
+        let taken = unrecorded.take(usize::MAX);
+        let events = taken.events().to_vec();
+        taken.recorded();
+        events
+    }
+
     fn recorded_about(unrecorded: &Unrecorded, user: UserId) -> usize {
-        unrecorded.take().iter().filter(|event| event.subject == Some(user)).count()
+        take(unrecorded).iter().filter(|event| event.subject == Some(user)).count()
     }
 
     #[test]
@@ -268,7 +294,7 @@ mod tests {
             let event = failed(Some(users[millis % 2]), networks[millis / 2 % 2]);
             unrecorded.add(&event, begin + Duration::from_millis(millis as u64));
         }
-        let recorded = unrecorded.take().len();
+        let recorded = take(&unrecorded).len();
         // A third of both budgets is left to others.
         assert!((960..=970).contains(&recorded), "{recorded}");
         let left_out = unrecorded.take_left_out().unwrap();
@@ -276,7 +302,7 @@ mod tests {
         let total = |counts: Vec<u64>| counts.iter().sum::<u64>() as usize + recorded;
         assert_eq!(total(left_out.subjects.iter().map(|(_, count)| *count).collect()), 60_000);
         assert_eq!(total(left_out.networks.iter().map(|(_, count)| *count).collect()), 60_000);
-        assert_eq!((unrecorded.take(), unrecorded.take_left_out()), (vec![], None));
+        assert_eq!((take(&unrecorded), unrecorded.take_left_out()), (vec![], None));
     }
 
     #[test]
@@ -315,7 +341,7 @@ mod tests {
                 unrecorded.add(&failed(Some(third), 1), now);
             }
         }
-        let events = unrecorded.take();
+        let events = take(&unrecorded);
         let about = |user| events.iter().filter(|event| event.subject == Some(user)).count();
         assert_eq!((about(admin), about(third)), (40, 10));
         let left_out = unrecorded.take_left_out().unwrap();
@@ -342,9 +368,9 @@ mod tests {
             unrecorded.add(&Event { kind, ..failed(None, network) }, now);
         };
         (0..10_000).for_each(|number| add(&format!("{number}@example.com"), 1));
-        unrecorded.take();
+        take(&unrecorded);
         add("admin@example.com", 2);
-        assert_eq!(unrecorded.take().len(), 1);
+        assert_eq!(take(&unrecorded).len(), 1);
     }
 
     #[test]
@@ -373,10 +399,20 @@ mod tests {
     fn events_that_cannot_be_recorded_wait_in_a_bounded_space() {
         let unrecorded = Unrecorded::default();
         unrecorded.put_back((0..5000).map(|_| failed(None, 1)).collect());
-        assert_eq!(unrecorded.take().len(), 3200);
+        assert_eq!(take(&unrecorded).len(), 3200);
         let left_out = unrecorded.take_left_out().unwrap();
         assert_eq!(left_out.kinds, [("reset_failed", 1800)]);
-        unrecorded.put_back_left_out(left_out.clone());
-        assert_eq!(unrecorded.take_left_out(), Some(left_out));
+    }
+
+    #[test]
+    fn events_wait_again_if_whoever_records_them_is_stopped() {
+        let (unrecorded, now) = (Unrecorded::default(), Instant::now());
+        let all: Vec<_> = (0..5).map(|number| failed(None, number)).collect();
+        all.iter().for_each(|event| unrecorded.add(event, now));
+        drop(unrecorded.take(3));
+        let first = unrecorded.take(2);
+        assert_eq!(first.events(), &all[..2]);
+        first.recorded();
+        assert_eq!(take(&unrecorded), all[2..]);
     }
 }
