@@ -37,6 +37,8 @@ class Account:
     id: str | None = None
     token: str | None = None
     ended: list = field(default_factory=list)
+    # The kinds of events that its acknowledged changes have left.
+    events: list = field(default_factory=list)
 
 
 @dataclass
@@ -52,6 +54,9 @@ class Ledger:
     wrong: list = field(default_factory=list)
     # Every answer that took longer than a second.
     slow: list = field(default_factory=list)
+    # When a write was answered with 503, and when no connection was accepted: such a request was not sent.
+    unavailable: list = field(default_factory=list)
+    refused: list = field(default_factory=list)
 
     def __iadd__(self, other):
         self.accounts += other.accounts
@@ -60,22 +65,24 @@ class Ledger:
         self.answers += other.answers
         self.wrong += other.wrong
         self.slow += other.slow
+        self.unavailable += other.unavailable
+        self.refused += other.refused
         return self
 
 
 class Clients:
     """Several clients of one service, in their own process."""
 
-    def __init__(self, name, port, others, connections=4):
+    def __init__(self, name, port, others, connections=4, pause=PAUSE_SECONDS):
         self._stop = FORK.Event()
-        self._worker = Worker(self._run, name, port, others, connections)
+        self._worker = Worker(self._run, name, port, others, connections, pause)
 
     def stop(self):
         self._stop.set()
         return self._worker.result()
 
-    def _run(self, name, port, others, connections):
-        clients = [Client(f"{name}{number}", port, others, self._stop) for number in range(connections)]
+    def _run(self, name, port, others, connections, pause):
+        clients = [Client(f"{name}{number}", port, others, self._stop, pause) for number in range(connections)]
         threads = [threading.Thread(target=client.run) for client in clients]
         for thread in threads:
             thread.start()
@@ -90,14 +97,14 @@ class Clients:
 class Client:
     """Registers and uses one account after the other, on one connection to each service."""
 
-    def __init__(self, name, port, others, stop):
-        self._name, self._port, self._others, self._stop = name, port, others, stop
+    def __init__(self, name, port, others, stop, pause):
+        self._name, self._port, self._others, self._stop, self._pause = name, port, others, stop, pause
         self._connections = {}
         self.ledger = Ledger()
 
     def run(self):
         number = 0
-        while not self._stop.wait(PAUSE_SECONDS):
+        while not self._stop.wait(self._pause):
             number += 1
             password = PASSWORD if number % 4 == 0 else None
             email = f"{self._name}-{number}@example.com"
@@ -117,6 +124,7 @@ class Client:
             status, body = self._exchange("register", post("/api/user", fields), (201, 409) if tries > 1 else (201,))
             if status == 201:
                 account.id, account.token = body["id"], body["token"]
+                account.events.append("registered")
                 self.ledger.accounts.append(account)
                 return True
             if status == 409:
@@ -129,7 +137,10 @@ class Client:
         self._exchange("look up", get(f"/api/user/{account.id}"), (200,), port, write=False)
 
     def _log_in(self, account):
-        self._exchange("log in", post(LOGIN, {"email": account.email, "password": account.password}), (200,))
+        fields = {"email": account.email, "password": account.password}
+        status, _ = self._exchange("log in", post(LOGIN, fields), (200,))
+        if status == 200:
+            account.events.append("signed_in")
 
     def _refresh(self, account):
         before, account.token = account.token, None
@@ -143,6 +154,7 @@ class Client:
         status, _ = self._exchange("log out", post("/api/auth/logout", {}, before), (204,))
         if status == 204:
             account.ended.append(before)
+            account.events.append("signed_out")
 
     def _keep(self, account):
         pass
@@ -153,11 +165,17 @@ class Client:
         started = time.monotonic()
         try:
             connection = self._connections.get(port) or Connection(port, HANGS_SECONDS)
-            self._connections[port] = connection
+        except OSError:
+            self.ledger.refused.append(started)
+            return None, None
+        self._connections[port] = connection
+        try:
             answer = connection.exchange(request)
         except OSError as error:
             self._connections.pop(port, None)
             return self._note(what, f"no answer: {error or type(error).__name__}", started), None
+        if answer.closes:
+            self._connections.pop(port).__exit__()
         status, took = answer.status, Span(started, time.monotonic())
         if took.seconds > SLOW_SECONDS:
             self.ledger.slow.append(took)
@@ -168,6 +186,7 @@ class Client:
             return status, json.loads(answer.body) if answer.body else None
         if status == 503 and b"\r\nretry-after: " in answer.head.lower():
             self.ledger.answers[f"{what} 503"] += 1
+            self.ledger.unavailable.append(started)
             return 503, None
         return self._note(what, f"{status} {answer.body.decode(errors='replace')}", started), None
 

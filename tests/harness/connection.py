@@ -35,6 +35,11 @@ class Answer:
     body: bytes
 
     @property
+    def closes(self):
+        """Whether the service closes the connection after this answer."""
+        return b"\r\nconnection: close" in self.head.lower()
+
+    @property
     def visible(self):
         """Everything that a caller sees, except for the date and the request id."""
         return re.sub(rb"(?im)^(date|x-request-id):.*$", rb"\1", self.head), self.body

@@ -10,6 +10,7 @@ import pytest
 for module in ("mailbox", "upgraded_service"):
     pytest.register_assert_rewrite(module)
 
+from harness import clock  # noqa: E402
 from harness.mail_server import MailServer  # noqa: E402
 from harness.postgres import PostgreSQL, debian  # noqa: E402
 from harness.process import environment  # noqa: E402
@@ -24,9 +25,7 @@ PASSED_MILLIS = 60_000
 
 @pytest.fixture(scope="session")
 def clock_library(tmp_path_factory):
-    library = tmp_path_factory.mktemp("clock") / "clock.so"
-    subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-o", library, HERE / "clock.c", "-ldl"], check=True)
-    return library
+    return clock.library(tmp_path_factory.mktemp("clock"))
 
 
 @pytest.fixture(scope="session")
@@ -54,7 +53,7 @@ class Upgrade:
         self.folder, self.database = folder, database
         self.people, self.keys = known["people"], known["keys"]
         offset = known["madeAt"] + PASSED_MILLIS - now_millis()
-        self._clock = {"LD_PRELOAD": str(clock_library), "CLOCK_OFFSET_MILLIS": str(offset)}
+        self._clock = clock.ahead(clock_library, offset)
         self._mail_server = mail_server
 
     def service(self):
