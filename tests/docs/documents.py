@@ -101,7 +101,11 @@ def _of_console(block):
         while text.endswith("\\"):
             text = text.removesuffix("\\").rstrip() + " " + lines.pop(0).strip()
         text, _, code = text.partition(" # exits with ")
-        yield Command(block, text, int(code or 0), lines)
+        while lines and not lines[-1]:
+            lines.pop()
+        # What Doorward refuses is the last that it prints.
+        refused = bool(lines) and any(line.startswith("doorward: ") for line in lines)
+        yield Command(block, text, int(code or refused), lines)
 
 
 def _of_shell(block):

@@ -28,9 +28,11 @@ SETTINGS = """
 password.memory_kib = 7168
 password.passes = 1
 guards.staff = { allow = '"staff" in user.roles', proxy = "caddy", origins = ["https://app.example.com"] }
-guards.wiki = { allow = '"staff" in user.roles', keys = true }
+clients = ["shop:2aba031eb3b5fc4017c369874c59ef9e9f60a0d57d4ce70b9a1ae8332a4e9362"]
 """
-# `curl` writes the status beside the answer. The rest is what the pages call Ada's token.
+# The secret that docs/tokens.md shows, of whose digest a client is declared above.
+SECRET = "12b78b2645553527d25fa4ea95063c59592cfdbd2353c6ce56179778a30167f7"
+# `curl` writes the status beside the answer.
 FUNCTIONS = r"""
 curl() { command curl -sS -w '%{stderr}status %{http_code}\n' "$@"; }
 """
@@ -41,17 +43,17 @@ class Stage:
     """Runs commands in a folder with a server, until the end of the `with` block."""
 
     def __init__(self, folder, document):
+        self.last = None
         self.folder, self.document = Path(folder), document
         self.home = self.folder / "home"
         self.answers, self.variables = {}, {}
-        self._time_step = int(time.time()) // STEP_SECONDS - 1
+        self._used = None
         self._port, self._metrics_port = reserved_port(), reserved_port()
         self.places = places(self.folder) | {
             "localhost:3000": f"{HOST}:{self._port}",
             "127.0.0.1:3000": f"{HOST}:{self._port}",
             "localhost:9464": f"{HOST}:{self._metrics_port}",
             "127.0.0.1:9464": f"{HOST}:{self._metrics_port}",
-            "smtp://mail.example.com": "smtp://{mail}",
         }
 
     def __enter__(self):
@@ -61,10 +63,11 @@ class Stage:
         (programs / "doorward").symlink_to(BINARY)
         self.mails = MailServer().__enter__()
         settings = settings_of(self.document)
-        settings.setdefault("mail", {"from": "accounts@example.com"})
-        settings["mail"]["url"] = f"smtp://{HOST}:{self.mails.port}"
-        for name in ("user", "password_file"):
-            settings["mail"].pop(name, None)
+        if mail := settings.get("mail"):
+            mail["url"] = f"smtp://{HOST}:{self.mails.port}"
+            # The server of the test takes mail of everybody.
+            for name in ("user", "password_file"):
+                mail.pop(name, None)
         # The server of the page answers plain HTTP here.
         settings.pop("tls", None)
         text = as_toml(settings)
@@ -79,6 +82,7 @@ class Stage:
             "DOORWARD_DATABASE_URL": f"sqlite://{self.folder}/var/lib/doorward/doorward.db",
             "URL": f"http://{HOST}:{self._port}",
             "JSON": "Content-Type: application/json",
+            "SECRET": SECRET,
         }
         self.server = Process(
             [BINARY], self.folder / "log", folder=self.folder / "work", variables=self.variables
@@ -97,23 +101,26 @@ class Stage:
         for place, here in self.places.items():
             command = command.replace(place, here)
         script = f"set -a -o pipefail\n{FUNCTIONS}\n{command}\ncode=$?\nexport -p > {self.folder}/variables\nexit $code\n"
-        with open(self.folder / "output", "w+b") as output, open(self.folder / "errors", "w+b") as errors:
+        with open(self.folder / "output", "w+b") as output:
             code = subprocess.run(
                 ["bash", "-c", script],
                 cwd=self.folder / "work",
                 env=self.variables,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
-                stderr=errors,
+                stderr=output,
                 timeout=PATIENCE_SECONDS,
             ).returncode
-            printed, told = (file.seek(0) or file.read().decode() for file in (output, errors))
+            output.seek(0)
+            printed = output.read().decode()
+        statuses = [int(status) for status in re.findall(r"status (\d+)$", printed, re.MULTILINE)]
+        printed = re.sub(r"status \d+\n", "", printed)
         self._keep_variables()
         self._keep_answer(printed)
         for place, here in self.places.items():
-            printed, told = printed.replace(here, place), told.replace(here, place)
-        statuses = [int(status) for status in re.findall(r"^status (\d+)$", told, re.MULTILINE)]
-        return code, re.sub(r"^status \d+\n", "", told, flags=re.MULTILINE) + printed, statuses
+            printed = printed.replace(here, place)
+        self.printed = printed
+        return code, printed, statuses
 
     def must(self, command):
         """Runs a command that the page presupposes. Returns what it prints."""
@@ -176,12 +183,30 @@ class Stage:
         assert status == 201, answer
         self.use_token(answer["token"])
 
+    def other_session(self):
+        """The id of a session of Ada that is not the current one."""
+        current = self.variables["TOKEN"]
+        self.log_in()
+        _, sessions = self.call("GET", "/api/sessions", token=current)
+        self.use_token(current)
+        return next(session["id"] for session in sessions if not session["current"])
+
+    def proof(self):
+        """Writes the proof of an event, and returns the public key of the trail."""
+        self.must("doorward audit checkpoint")
+        event = json.loads(self.must("doorward audit list --json"))[0]
+        (self.folder / "work" / "event.tlog-proof").unlink(missing_ok=True)
+        self.must(f"doorward audit prove {event['id']} event.tlog-proof")
+        return self.must("doorward audit key")
+
     def code_of_app(self):
         """A code of Ada's authenticator app. Each counts once."""
-        self._time_step += 1
         secret = self.answers["secret"]
+        # The code of the step before, and then the current one.
+        step = int(time.time()) // STEP_SECONDS - (secret != self._used)
+        self._used = secret
         key = b32decode(secret + "=" * (-len(secret) % 8))
-        made = digest(key, self._time_step.to_bytes(8, "big"), sha1)
+        made = digest(key, step.to_bytes(8, "big"), sha1)
         offset = made[19] & 15
         return f"{(int.from_bytes(made[offset : offset + 4], 'big') & 0x7FFFFFFF) % 1_000_000:06}"
 
@@ -244,3 +269,22 @@ def inline(value):
     if isinstance(value, list):
         return "[" + ", ".join(map(inline, value)) + "]"
     return json.dumps(value, ensure_ascii=False)
+
+
+def whole(line):
+    """A line without what differs from one installation to the next: ids, digests, times, sizes and numbers of things."""
+    line = re.sub(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", "ID", line)
+    line = re.sub(r"\b[0-9a-f]{32,64}\b", "DIGEST", line)
+    line = re.sub(r"(?<![\w-])[\w-]{43}(?![\w-])", "KEY", line)
+    line = re.sub(r"\bdw_(key|pat)_\w{36}\b", "SECRET", line)
+    # Under which name the server is reached, and by which program.
+    line = re.sub(r"https?://[^/ ]+", "URL", line)
+    line = re.sub(r"\bwith \S+/\S+$", "with PROGRAM", line)
+    line = re.sub(r"\b\d{4} \d{4}$", "CODE", line)
+    line = re.sub(r"\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z| UTC)?)?", "TIME", line)
+    line = re.sub(r"\b\d+(?:\.\d+)+\S*", "VERSION", line)
+    # Columns are as wide as what is in them.
+    line = re.sub(r" {2,}", "  ", line)
+    # One or several of a thing.
+    line = re.sub(r"(?<=[a-z])s\b", "", line)
+    return re.sub(r"\d+", "N", line)
