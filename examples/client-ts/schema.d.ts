@@ -774,7 +774,7 @@ export interface paths {
         delete: operations["deleteUser"];
         options?: never;
         head?: never;
-        /** Change the name, the address, its mark as verified, or whether the user is disabled. The old address is told of a new one. Scope `users:write`, and a sign-in within the last 10 minutes */
+        /** Change the name, the address, its mark as verified, or whether the user is disabled. The old address is told of a new one. Disabling ends the sessions, API keys and trusted browsers for good. Scope `users:write`, and a sign-in within the last 10 minutes */
         patch: operations["changeUser"];
         trace?: never;
     };
@@ -824,7 +824,7 @@ export interface paths {
         get: operations["listUserSessions"];
         put?: never;
         post?: never;
-        /** End all sessions of a user. Their tokens are refused from the next request on. Scope `users:write` */
+        /** End all sessions of a user. Their tokens are refused from the next request on. Their API keys still count. Scope `users:write` */
         delete: operations["endUserSessions"];
         options?: never;
         head?: never;
@@ -876,6 +876,23 @@ export interface paths {
         put?: never;
         /** Remove the password of a user and end all their sessions. They set a new one with the link that they are mailed, or with a reset code. Scope `users:write`, and a sign-in within the last 10 minutes */
         post: operations["requireNewPassword"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/users/{user}/secure": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Secure an account that was taken over: end the sessions, API keys, trusted browsers, links, codes and invitations of a user, and remove the password and the second factors that were added lately. The user is mailed a link to set a new password. The answer has a code in its place without mail, if `mail` is false, if the user is disabled, and if the address was changed within the last 7 days. Scope `users:write`, and a sign-in within the last 10 minutes */
+        post: operations["secureUser"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2184,6 +2201,10 @@ export interface components {
              * @description The owner of a personal key
              */
             userId?: string;
+            /** @description The name of the owner, in the list of an administrator */
+            userName?: string;
+            /** @description The address of the owner, in the list of an administrator */
+            userEmail?: string;
             /** Format: date-time */
             createdAt: string;
             /** Format: date-time */
@@ -2715,6 +2736,8 @@ export interface components {
             factors: components["schemas"]["ExportedFactor"][];
             recoveryCodes: number;
             trustedDevices: components["schemas"]["TrustedDevice"][];
+            /** @description The API keys that have not ended */
+            apiKeys: components["schemas"]["ApiKey"][];
         };
         UserPage: {
             users: components["schemas"]["ListedUser"][];
@@ -5827,7 +5850,7 @@ export interface operations {
     listUsers: {
         parameters: {
             query?: {
-                /** @description Words, in any letter case. With each of them, a word of the name or the address starts: `ada lov` finds Ada Lovelace, and `example.com` every address there */
+                /** @description Words, in any letter case. With each of them, a word of the name or the address begins: `ada lov` finds Ada Lovelace, and `example.com` every address there. Parts within a word find nothing: `car` finds Carl, `arl` does not */
                 text?: string;
                 /** @description Only users with this role */
                 role?: string;
@@ -5984,7 +6007,8 @@ export interface operations {
                      *       "sessions": [],
                      *       "factors": [],
                      *       "recoveryCodes": 0,
-                     *       "trustedDevices": []
+                     *       "trustedDevices": [],
+                     *       "apiKeys": []
                      *     }
                      */
                     "application/json": components["schemas"]["ShownUser"];
@@ -6317,11 +6341,14 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "sessionsEnded": 0
+                     *       "sessionsEnded": 0,
+                     *       "apiKeysLeft": 0
                      *     }
                      */
                     "application/json": {
                         sessionsEnded: number;
+                        /** @description API keys of the user that still count */
+                        apiKeysLeft: number;
                     };
                 };
             };
@@ -6453,6 +6480,101 @@ export interface operations {
             401: components["responses"]["AdminRefused"];
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    secureUser: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id or the e-mail address of a user
+                 * @example grace@example.com
+                 */
+                user: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "removeFactors": "30d"
+                 *     }
+                 */
+                "application/json": {
+                    /**
+                     * @description Which second factors are removed: `all`, `none`, or those added within this time
+                     * @default 30d
+                     */
+                    removeFactors?: string;
+                    /**
+                     * @description `false` if somebody else may read the mail of the user: then the answer has a code
+                     * @default true
+                     */
+                    mail?: boolean;
+                };
+            };
+        };
+        responses: {
+            /** @description What ended, and how the user gets in again */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "sessionsEnded": 0,
+                     *       "apiKeysRevoked": 0,
+                     *       "trustedDevicesRemoved": 0,
+                     *       "factorsRemoved": 0,
+                     *       "codesRevoked": 0,
+                     *       "invitationsRevoked": 0,
+                     *       "passwordRemoved": true,
+                     *       "factors": [],
+                     *       "email": "grace@example.com",
+                     *       "earlierEmails": [],
+                     *       "mailed": true
+                     *     }
+                     */
+                    "application/json": {
+                        sessionsEnded: number;
+                        /** @description Keys of the user. Keys of machines that they have made still count */
+                        apiKeysRevoked: number;
+                        trustedDevicesRemoved: number;
+                        factorsRemoved: number;
+                        /** @description Links and codes in mails, and reset codes */
+                        codesRevoked: number;
+                        /** @description Invitations that the user has made */
+                        invitationsRevoked: number;
+                        /** @description Whether there was one */
+                        passwordRemoved: boolean;
+                        /** @description The second factors that are left */
+                        factors: components["schemas"]["ExportedFactor"][];
+                        /** @description The address of the account */
+                        email: string;
+                        /** @description Addresses of the account that were changed within the last 7 days */
+                        earlierEmails: string[];
+                        /** @description Whether the user is mailed a link to set a new password */
+                        mailed: boolean;
+                        /** @description With it, the user sets a new password, once within 30 minutes */
+                        code?: string;
+                    };
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["AdminRefused"];
+            403: components["responses"]["NotAllowed"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["TooSlow"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["NotJson"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];
         };

@@ -7,7 +7,8 @@ use super::{
 };
 use crate::{Doorward, event::Administrator, store, user::UserId};
 
-/// Ends the sessions of a user and refuses their logins, or lets a disabled user log in again.
+/// Ends the sessions, API keys and trusted browsers of a user and refuses their logins, or lets a disabled user log in again. What has
+/// ended stays so.
 async fn set_disabled(
     doorward: &Doorward,
     user: UserId,
@@ -26,7 +27,7 @@ async fn set_disabled(
     }
 }
 
-/// Ends the sessions of a user and refuses their logins.
+/// Ends the sessions, API keys and trusted browsers of a user and refuses their logins.
 pub(crate) async fn disable(
     doorward: &Doorward,
     user: UserId,
@@ -45,7 +46,8 @@ pub(crate) async fn enable(
 }
 
 impl Doorward {
-    /// Disables a user, as `doorward user disable` does: their sessions end at once and they cannot log in.
+    /// Disables a user, as `doorward user disable` does: their sessions, API keys and trusted
+    /// browsers end at once and for good, and they cannot log in.
     ///
     /// # Errors
     /// If there is no such user.

@@ -39,6 +39,16 @@ pub(super) fn with_secret(
     Effects { mails: mails.into_iter().collect(), secrets: vec![one_time], ..Effects::NONE }
 }
 
+/// The mail that tells a user that their account was secured, with a link to set a new password.
+pub(super) fn account_secured(doorward: &Doorward, user: &User) -> Effects {
+    let one_time = one_time_of(doorward, user, Purpose::ResetPassword);
+    let message = Message::AccountSecured { one_time: one_time.id, at: doorward.now().millis() };
+    let language = doorward.settings().mail.language;
+    let mail = mail(doorward, Some(user.id), &user.email, language, message);
+    let mail = Mail { expires_at: mail.expires_at.min(one_time.expires_at), ..mail };
+    Effects { mails: vec![mail], secrets: vec![one_time], ..Effects::NONE }
+}
+
 /// The same effects, with links that lead back to an app.
 pub(super) fn leading_to(effects: Effects, target: Option<&MailedTarget>) -> Effects {
     let lead = |mail: Mail| Mail { message: mail.message.leading_to(target), ..mail };

@@ -1,7 +1,9 @@
 //! API keys: people make their own after a sign-in that is not long ago, and the operator makes those of machines. A key makes no
 //! keys.
 
-use std::{ops::RangeInclusive, time::Duration};
+use std::{collections::BTreeSet, ops::RangeInclusive, time::Duration};
+
+use futures_util::future::try_join_all;
 
 use super::{Failure, effects::key_created, has_failure, proof::is_fresh};
 use crate::{
@@ -16,7 +18,7 @@ use crate::{
     network::Requester,
     store::{self, AddKey, MAX_PERSONAL_KEYS},
     throttle::OwnChange,
-    user::{ApiKey, ApiKeyId, KeyScopes, Name, UserId},
+    user::{ApiKey, ApiKeyId, KeyScopes, Name, User, UserId},
 };
 
 /// How long a key is valid unless somebody says otherwise.
@@ -199,6 +201,16 @@ pub(crate) async fn of_user(
     Ok(with_last_use(doorward, doorward.store().api_keys_by_user(user, doorward.now()).await?))
 }
 
+/// The keys of a user that have not ended.
+pub(crate) async fn valid_of_user(
+    doorward: &Doorward,
+    user: UserId,
+) -> Result<Vec<ApiKey>, store::Error> {
+    let mut keys = of_user(doorward, user).await?;
+    keys.retain(|key| key.revoked_at.is_none() && key.expires_at > doorward.now());
+    Ok(keys)
+}
+
 /// Up to `limit` keys of machines and people, the newest first, from the one after `after`.
 pub(crate) async fn list(
     doorward: &Doorward,
@@ -210,6 +222,17 @@ pub(crate) async fn list(
         None => None,
     };
     Ok(with_last_use(doorward, doorward.store().api_keys(after.as_ref(), limit).await?))
+}
+
+/// The users whose keys these are, each once.
+pub(crate) async fn owners(
+    doorward: &Doorward,
+    keys: &[ApiKey],
+) -> Result<Vec<User>, store::Error> {
+    let ids: BTreeSet<_> = keys.iter().filter_map(|key| key.owner).collect();
+    // Look-ups at the same time share queries.
+    let found = try_join_all(ids.into_iter().map(|id| doorward.store().user_by_id(id))).await?;
+    Ok(found.into_iter().flatten().collect())
 }
 
 fn with_last_use(doorward: &Doorward, mut keys: Vec<ApiKey>) -> Vec<ApiKey> {

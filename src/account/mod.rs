@@ -37,6 +37,7 @@ pub(crate) mod reset;
 pub(crate) mod restore;
 pub(crate) mod roles;
 pub(crate) mod search;
+pub(crate) mod secure;
 pub(crate) mod session_start;
 pub(crate) mod sessions;
 pub(crate) mod sign_in;

@@ -1,6 +1,6 @@
 //! The sessions of a user: listing and ending them.
 
-use super::effects::sessions_ended;
+use super::{effects::sessions_ended, keys::valid_of_user};
 use crate::{
     Caller, Doorward,
     event::{Administrator, EventKind},
@@ -86,28 +86,36 @@ pub(crate) async fn end_of_user(
     doorward.store().end_session(user, session, doorward.now(), &effects).await
 }
 
-/// Ends all sessions of a user for an administrator, and returns how many there were.
+/// What came of ending all sessions of a user.
+pub(crate) struct AllEnded {
+    pub(crate) sessions: usize,
+    /// The API keys of the user that still count: they are no sessions.
+    pub(crate) keys_left: usize,
+}
+
+/// Ends all sessions of a user for an administrator.
 pub(crate) async fn end_all_of_user(
     doorward: &Doorward,
     user: UserId,
     by: &Administrator,
-) -> Result<usize, store::Error> {
+) -> Result<AllEnded, store::Error> {
     let effects = match doorward.store().user_by_id(user).await? {
         Some(user) => sessions_ended(doorward, &user, EndedBy::Operator),
         None => Effects::NONE,
     };
     let kind = EventKind::SessionsEnded { count: None };
     let effects = effects.with(doorward.event_by_administrator(by, user, kind));
-    doorward.store().end_sessions(user, doorward.now(), &effects).await
+    let sessions = doorward.store().end_sessions(user, doorward.now(), &effects).await?;
+    Ok(AllEnded { sessions, keys_left: valid_of_user(doorward, user).await?.len() })
 }
 
 impl Doorward {
     /// Ends all sessions of a user and returns how many there were, as `doorward user logout` does. Their tokens are
-    /// refused from the next request on.
+    /// refused from the next request on. API keys of the user still count.
     ///
     /// # Errors
     /// If the database cannot be written.
     pub async fn end_sessions(&self, user: UserId) -> Result<usize, store::Error> {
-        end_all_of_user(self, user, &Administrator::APP).await
+        Ok(end_all_of_user(self, user, &Administrator::APP).await?.sessions)
     }
 }

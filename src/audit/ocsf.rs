@@ -46,7 +46,9 @@ fn class_of(kind: &str) -> Class {
         }
         "user_enabled" => account(2, "Enable"),
         "password_changed" => account(3, "Password Change"),
-        "password_reset" | "reset_failed" | "reset_code_created" => account(4, "Password Reset"),
+        "password_reset" | "reset_failed" | "reset_code_created" | "user_secured" => {
+            account(4, "Password Reset")
+        }
         "user_disabled" => account(5, "Disable"),
         "user_deleted" | "unverified_user_deleted" => account(6, "Delete"),
         "role_granted" => account(7, "Attach Policy"),

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    event::{Actor, Event, EventKind, LeftOut, RegistrationRefusal},
+    event::{AccessEnded, Actor, Event, EventKind, LeftOut, RegistrationRefusal},
     session::Methods,
 };
 
@@ -172,6 +172,27 @@ fn details(kind: &EventKind) -> Value {
             json!({ "session": session.to_string(), "client": client })
         }
         EventKind::SessionsEnded { count } => json!({ "count": count }),
+        EventKind::UserSecured { ended: None } => Value::Null,
+        EventKind::UserSecured { ended: Some(ended) } => {
+            let AccessEnded {
+                sessions,
+                api_keys,
+                trusted_devices,
+                factors,
+                codes,
+                invitations,
+                password,
+            } = ended;
+            json!({
+                "sessions": sessions,
+                "apiKeys": api_keys,
+                "trustedDevices": trusted_devices,
+                "factors": factors,
+                "codes": codes,
+                "invitations": invitations,
+                "password": password,
+            })
+        }
         EventKind::FactorAdded { kind } | EventKind::FactorRemoved { kind } => {
             json!({ "factor": kind.name() })
         }

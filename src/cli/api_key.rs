@@ -121,19 +121,31 @@ async fn list(client: &AdminClient, output: &Output) -> anyhow::Result<()> {
         return print_json(&keys);
     }
     for key in &keys {
-        let owner = key.user_id.as_deref().map(|user| format!(" of {user}")).unwrap_or_default();
-        let state = match &key.revoked_at {
-            Some(at) => format!("revoked {at}"),
-            None => format!("until {}", key.expires_at),
-        };
-        let used = key.last_used_at.as_deref().unwrap_or("never");
-        let scopes = key.scopes.join(" ");
-        print_line!(
-            "{}  {}{owner}  {}  {scopes}  {state}, last used {used}",
-            key.id,
-            key.kind,
-            key.name
-        );
+        let owner = owner_in_words(key).map(|owner| format!(" of {owner}")).unwrap_or_default();
+        print_line!("{}  {}{owner}  {}", key.id, key.kind, use_in_words(key));
     }
     Ok(())
+}
+
+/// The owner of a personal key, by name and address. A server of an older version tells only the id.
+fn owner_in_words(key: &ApiKeyInfo) -> Option<String> {
+    match (&key.user_name, &key.user_email) {
+        (Some(name), Some(email)) => Some(format!("{name} <{email}>")),
+        _ => key.user_id.clone(),
+    }
+}
+
+/// A key of a known user in a line.
+pub(super) fn key_in_words(key: &ApiKeyInfo) -> String {
+    format!("{}  {}", key.id, use_in_words(key))
+}
+
+/// What a key is called and for, and until when.
+fn use_in_words(key: &ApiKeyInfo) -> String {
+    let state = match &key.revoked_at {
+        Some(at) => format!("revoked {at}"),
+        None => format!("until {}", key.expires_at),
+    };
+    let used = key.last_used_at.as_deref().unwrap_or("never");
+    format!("{}  {}  {state}, last used {used}", key.name, key.scopes.join(" "))
 }

@@ -17,7 +17,9 @@ use serde::{
 use zeroize::Zeroizing;
 
 use super::{
-    Output, block_on, counted,
+    Output,
+    api_key::key_in_words,
+    block_on, counted,
     factor::{self, Factor, device_in_words, factor_in_words},
     invitation::{self, InviteArguments},
     or_not_found, password, print_json,
@@ -27,10 +29,12 @@ use super::{
 };
 use crate::{
     Settings,
+    account::secure::RemovedFactors,
     control::{self, AdminClient, succeed},
     http::api::admin::{
         credentials::{NewPasswordRequired, ResetCode},
         roles::Changed,
+        secure::Secured,
         sessions::{Ended, SessionInfo, Sessions as SessionList},
         users::{MAX_PAGE, UserInfo, Users},
     },
@@ -45,7 +49,7 @@ pub(super) const EXAMPLES: &str = "Examples:
 pub(super) enum User {
     /// List users in the order of their e-mail addresses
     List(List),
-    /// Show one user with their sessions
+    /// Show one user with their second factors, API keys and sessions
     #[command(
         after_help = "Examples:\n  doorward user show ada@example.com\n  doorward user show ada@example.com --json"
     )]
@@ -110,10 +114,28 @@ pub(super) enum User {
         #[command(flatten)]
         output: Output,
     },
-    /// Disable a user: their sessions end at once and they cannot log in
+    /// End everything by which somebody could be in an account that was taken over: sessions, API keys, trusted browsers, links,
+    /// codes and invitations, the password, and second factors that were added lately. The user is mailed a link to set a new
+    /// password, or a code for them is printed
+    #[command(after_help = "Examples:
+  doorward user secure ada@example.com
+  doorward user secure ada@example.com --remove-factors all --no-mail")]
+    Secure {
+        /// E-mail address or id
+        user: String,
+        /// Which second factors are removed: those added within this time, such as 30d, all or none
+        #[arg(long, value_name = "WHICH", default_value = "30d", value_parser = check_removed_factors)]
+        remove_factors: String,
+        /// Print a code in place of mailing a link: somebody else may read the user's mail
+        #[arg(long)]
+        no_mail: bool,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Disable a user: their sessions, API keys and trusted browsers end for good, and they cannot log in
     #[command(after_help = "Examples:\n  doorward user disable ada@example.com")]
     Disable(UserArguments),
-    /// Let a disabled user log in again
+    /// Let a disabled user log in again, with the password as it was
     #[command(after_help = "Examples:\n  doorward user enable ada@example.com")]
     Enable(UserArguments),
     /// Forget the failed logins that lock a user out
@@ -127,7 +149,7 @@ pub(super) enum User {
     Unverify(UserArguments),
     /// List the sessions of a user, or end some of them
     Sessions(Sessions),
-    /// End all sessions of a user
+    /// End all sessions of a user. Their API keys still count
     #[command(after_help = "Examples:\n  doorward user logout ada@example.com")]
     Logout(UserArguments),
     /// Grant a role to a user
@@ -175,7 +197,7 @@ pub(super) struct Sessions {
   doorward user list ada --role staff
   doorward user list --limit 100 --json")]
 pub(super) struct List {
-    /// Only users with words in their name or e-mail address that start with these
+    /// Words, in any letter case: a word of the name or the e-mail address begins with each of them. `car` finds Carl, `arl` does not
     text: Option<String>,
     /// Only users with this role
     #[arg(long)]
@@ -239,6 +261,10 @@ impl User {
                     require_new_password(settings, &user, &output).await
                 }
                 Self::Factor(factor) => factor.run(settings).await,
+                Self::Secure { user, remove_factors, no_mail, output } => {
+                    let order = SecureOrder { remove_factors, mail: !no_mail };
+                    secure(settings, &user, &order, &output).await
+                }
                 Self::Disable(UserArguments { user, output }) => {
                     let disabled = Changes { disabled: Some(true), ..Changes::default() };
                     change(settings, &user, &disabled).await?;
@@ -283,6 +309,7 @@ impl User {
                         false => {
                             let count = ended.sessions_ended;
                             print_line!("{}", counted(count, "session ended", "sessions ended"));
+                            print_keys_left(ended.api_keys_left, &user);
                         }
                     }
                     Ok(())
@@ -418,6 +445,88 @@ async fn require_new_password(
     Ok(())
 }
 
+/// Says what the end of all sessions has left.
+fn print_keys_left(count: usize, user: &str) {
+    if count > 0 {
+        let keys =
+            counted(count, "API key of the user still counts", "API keys of the user still count");
+        let them = if count == 1 { "it" } else { "them" };
+        print_line!("{keys}: `doorward user secure {user}` ends {them}, too");
+    }
+}
+
+/// What to end besides what always ends.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct SecureOrder {
+    remove_factors: String,
+    mail: bool,
+}
+
+/// Before anything is done.
+fn check_removed_factors(text: &str) -> Result<String, &'static str> {
+    match RemovedFactors::parse(text) {
+        Some(_) => Ok(text.to_owned()),
+        None => Err("write all, none, or a number with s, m, h or d, such as 30d"),
+    }
+}
+
+async fn secure(
+    settings: Settings,
+    user: &str,
+    order: &SecureOrder,
+    output: &Output,
+) -> anyhow::Result<()> {
+    // The server mails the link, and reads the code.
+    let client = AdminClient::open_to_make_secrets(settings).await?;
+    let secured = client.order(Method::POST, &path_below(user, "secure"), order).await;
+    let secured: Secured = of_known_user(secured)?;
+    if output.json {
+        return print_json(&secured);
+    }
+    let Secured {
+        sessions_ended,
+        api_keys_revoked,
+        trusted_devices_removed,
+        factors_removed,
+        codes_revoked,
+        invitations_revoked,
+        password_removed,
+        factors,
+        email,
+        earlier_emails,
+        mailed: _,
+        code,
+    } = secured;
+    print_line!("{}", counted(sessions_ended, "session ended", "sessions ended"));
+    print_line!("{}", counted(api_keys_revoked, "API key revoked", "API keys revoked"));
+    let devices =
+        counted(trusted_devices_removed, "trusted browser removed", "trusted browsers removed");
+    print_line!("{devices}");
+    print_line!("{}", counted(codes_revoked, "link or code voided", "links and codes voided"));
+    print_line!("{}", counted(invitations_revoked, "invitation voided", "invitations voided"));
+    print_line!("{}", counted(factors_removed, "second factor removed", "second factors removed"));
+    print_line!("{}", if password_removed { "password removed" } else { "there was no password" });
+    for factor in &factors {
+        print_line!("a second factor is left: {}", factor_in_words(factor));
+    }
+    for earlier in &earlier_emails {
+        print_line!("the address was changed lately, from {earlier}: is {email} the user's?");
+    }
+    match code {
+        None => {
+            print_line!("the mail to {email} with a link to set a new password is in the outbox")
+        }
+        Some(code) => {
+            print_line!(
+                "code to set a new password, valid once within 30 minutes: {}",
+                code.as_str()
+            );
+        }
+    }
+    Ok(())
+}
+
 /// Prints whether an order changed anything.
 fn print_changed(changed: bool, text: &str, output: &Output) -> anyhow::Result<()> {
     match output.json {
@@ -445,7 +554,7 @@ impl Sessions {
             }
         }
         match (end.is_empty(), output.json) {
-            (false, true) => return print_json(&Ended { sessions_ended: end.len() }),
+            (false, true) => return print_json(&SomeEnded { sessions_ended: end.len() }),
             (false, false) => return Ok(()),
             (true, true) => return print_json(&sessions),
             (true, false) => {}
@@ -458,6 +567,13 @@ impl Sessions {
         }
         Ok(())
     }
+}
+
+/// How many sessions were ended by their ids.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct SomeEnded {
+    sessions_ended: usize,
 }
 
 /// A session in a line.
@@ -474,7 +590,7 @@ impl List {
         let mut left = limit.unwrap_or(usize::MAX);
         let mut json = serde_json::Serializer::pretty(JsonOutput);
         let mut array = if output.json { Some(json.serialize_seq(None)?) } else { None };
-        let client = AdminClient::open(settings).await?;
+        let (client, mut is_empty) = (AdminClient::open(settings).await?, true);
         if disabled || text.is_some() || role.is_some() {
             client.prepare_search().await?;
         }
@@ -491,6 +607,7 @@ impl List {
             }
             let Users { users, next } = client.get(&query.finish()).await?;
             left = left.saturating_sub(users.len());
+            is_empty &= users.is_empty();
             match &mut array {
                 Some(array) => {
                     users.iter().for_each(|user| or_exit(array.serialize_element(user)));
@@ -505,6 +622,11 @@ impl List {
         if let Some(array) = array {
             or_exit(array.end());
             print_line!("");
+        }
+        if is_empty && text.is_some() && after.is_none() {
+            eprint_line!(
+                "no user matches: a search finds how words of the name and the e-mail address begin"
+            );
         }
         if let Some(after) = after {
             eprint_line!("more may follow: --after '{after}'");
@@ -567,6 +689,11 @@ fn print_details(user: &UserInfo) {
         for device in &held.trusted_devices {
             print_line!("  {}", device_in_words(device));
         }
+    }
+    let keys = held.map_or(&[][..], |held| &held.api_keys);
+    print_line!("API keys    {}", keys.len());
+    for key in keys {
+        print_line!("  {}", key_in_words(key));
     }
     print_line!("sessions    {}", sessions.len());
     for session in sessions {

@@ -39,6 +39,10 @@ pub enum EventKind {
     /// A user cannot sign in any more, and their sessions have ended.
     UserDisabled,
     UserEnabled,
+    /// Everything by which somebody could be in the account of a user has ended, and the user has to set a new password.
+    UserSecured {
+        ended: Option<AccessEnded>,
+    },
     /// A user and everything stored about them is gone.
     UserDeleted,
     /// The same, because the owner of the address has taken it back from somebody who had not verified it.
@@ -247,6 +251,23 @@ pub enum EventKind {
     EventsLeftOut(LeftOut),
 }
 
+/// What ended when the account of a user was secured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AccessEnded {
+    pub sessions: usize,
+    /// Of the user, not of machines.
+    pub api_keys: usize,
+    pub trusted_devices: usize,
+    /// Second factors that were added lately.
+    pub factors: usize,
+    /// Links and codes in mails or from the operator, such as those of a pending change of the address.
+    pub codes: usize,
+    /// That the user has made.
+    pub invitations: usize,
+    /// Whether the user had a password.
+    pub password: bool,
+}
+
 /// How many events were not recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeftOut {
@@ -298,6 +319,7 @@ names! {
     UserChanged { .. } => "user_changed",
     UserDisabled => "user_disabled",
     UserEnabled => "user_enabled",
+    UserSecured { .. } => "user_secured",
     UserDeleted => "user_deleted",
     UnverifiedUserDeleted => "unverified_user_deleted",
     RoleGranted(_) => "role_granted",

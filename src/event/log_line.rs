@@ -2,7 +2,7 @@
 
 use tracing::{field::display, info, warn};
 
-use super::{Actor, Event, EventKind, RegistrationRefusal};
+use super::{AccessEnded, Actor, Event, EventKind, RegistrationRefusal};
 use crate::{
     log::FloodLine,
     network::Network,
@@ -40,6 +40,10 @@ pub(super) fn write(event: &Event) {
         EventKind::UserChanged { name, email } => info!(user, network, name, email, "user changed"),
         EventKind::UserDisabled => info!(user, actor, "disabled by {whom}"),
         EventKind::UserEnabled => info!(user, actor, "enabled by {whom}"),
+        EventKind::UserSecured { ended } => {
+            let AccessEnded { sessions, api_keys, factors, .. } = ended.unwrap_or_default();
+            info!(user, sessions, api_keys, factors, actor, "account secured by {whom}");
+        }
         EventKind::UserDeleted if administrator.is_some() => {
             info!(user, actor, "deleted by {whom}")
         }

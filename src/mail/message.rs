@@ -119,6 +119,12 @@ pub enum Message {
         /// When, in milliseconds since 1970.
         at: i64,
     },
+    /// The operator has ended everything by which somebody could be in the account. A link with which the user sets a new password.
+    AccountSecured {
+        one_time: OneTimeId,
+        /// When, in milliseconds since 1970.
+        at: i64,
+    },
     /// Nothing: the mail is discarded. It is queued for an address without a user, so that the answer takes as long as for
     /// one with a user.
     Nothing,
@@ -141,6 +147,7 @@ impl Message {
         match self {
             // One that says nothing takes the place of one that a person has asked for.
             Self::ResetPassword { .. }
+            | Self::AccountSecured { .. }
             | Self::SignIn { .. }
             | Self::HasPassword
             | Self::Nothing => Urgency::SignIn,
@@ -187,6 +194,7 @@ impl Message {
             Self::FactorsReset { .. } => "factors_reset",
             Self::FactorResetLink { .. } => "factor_reset_link",
             Self::KeyCreated { .. } => "key_created",
+            Self::AccountSecured { .. } => "account_secured",
             Self::Nothing => "nothing",
         }
     }

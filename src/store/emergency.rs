@@ -64,7 +64,7 @@ pub struct Revoked {
 }
 
 /// A pattern of the messages that contain a one-time secret. In a text that somebody has chosen, the quotes are escaped.
-const MAIL_WITH_SECRET: &str = "%\"one_time\":%";
+pub(super) const MAIL_WITH_SECRET: &str = "%\"one_time\":%";
 
 impl Store {
     /// Ends all sessions, deletes all one-time secrets, the mail that contains them and invitations, revokes all API keys, and removes

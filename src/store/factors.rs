@@ -591,20 +591,22 @@ pub(super) fn delete_factors(batch: &mut StatementBatch, user: UserId) {
     }
 }
 
-/// Deletes the factors that a user has added since this time, and the trust in all browsers.
+/// Deletes the factors that a user has added since this time, and the trust in all browsers. Returns the counts of passkeys and of
+/// authenticator apps.
 pub(super) fn delete_factors_since(
     batch: &mut StatementBatch,
     user: UserId,
     since: Timestamp,
     now: Timestamp,
-) {
-    for statement in [DELETE_PASSKEYS_SINCE, DELETE_TOTP_SINCE, DELETE_RECOVERY_CODES_SINCE] {
-        batch.add(statement, [user.into(), since.into()]);
-    }
+) -> [RowCount; 2] {
+    let deleted = [DELETE_PASSKEYS_SINCE, DELETE_TOTP_SINCE]
+        .map(|statement| batch.add(statement, [user.into(), since.into()]));
+    batch.add(DELETE_RECOVERY_CODES_SINCE, [user.into(), since.into()]);
     for statement in [DELETE_RECOVERY_CODES_OF_NONE, DELETE_TRUSTED_DEVICES_OF_USER] {
         batch.add(statement, [user.into()]);
     }
     set_factors(batch, user, now);
+    deleted
 }
 
 /// Reads the columns of a passkey, which come first.

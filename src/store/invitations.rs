@@ -57,6 +57,7 @@ statements! {
     DELETE_INVITATION = "DELETE FROM invitations WHERE id = $1";
     /// The invitations that a user has made, and the one to an address.
     DELETE_INVITATIONS_OF_USER = "DELETE FROM invitations WHERE invited_by = $1 OR email_key = $2";
+    DELETE_INVITATIONS_BY_INVITER = "DELETE FROM invitations WHERE invited_by = $1";
     DELETE_EXPIRED_INVITATIONS =
         "DELETE FROM invitations WHERE email_key IN \
          (SELECT email_key FROM invitations WHERE expires_at <= $1 LIMIT $2)";

@@ -33,6 +33,7 @@ mod report;
 mod rights;
 mod row;
 mod schema;
+mod secure;
 mod session_proofs;
 mod sessions;
 mod sqlite;

@@ -60,6 +60,7 @@ mod tests {
         ("outbox", outbox::STATEMENTS),
         ("recorded_event", recorded_event::STATEMENTS),
         ("rights", rights::STATEMENTS),
+        ("secure", secure::STATEMENTS),
         ("session_proofs", session_proofs::STATEMENTS),
         ("sessions", sessions::STATEMENTS),
         ("used_codes", used_codes::STATEMENTS),

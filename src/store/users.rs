@@ -1,14 +1,16 @@
 //! Users: the table `users`.
 
+use uuid::Uuid;
+
 use super::{
     Error, Store,
-    api_keys::DELETE_API_KEYS_OF_USER,
+    api_keys::{DELETE_API_KEYS_OF_USER, REVOKE_API_KEYS_OF_USER},
     columns::user_columns,
     effects::{
         DELETE_MAIL_OF_USER, DELETE_ONE_TIME_SECRETS, DELETE_ONE_TIME_SECRETS_OF_PURPOSE, Effects,
         add_effects,
     },
-    factors::{FirstPasskey, delete_factors},
+    factors::{DELETE_TRUSTED_DEVICES_OF_USER, FirstPasskey, delete_factors},
     imported_hashes::DELETE_IMPORTED_HASH,
     invitations::{DELETE_INVITATIONS_OF_USER, USE_INVITATION},
     known_networks::add_known_network,
@@ -276,7 +278,7 @@ impl Store {
         .await
     }
 
-    /// Disables a user and ends all their sessions. Returns false if there is no such user.
+    /// Disables a user, and ends all their sessions, API keys and trusted browsers for good. Returns false if there is no such user.
     pub async fn disable_user(
         &self,
         id: UserId,
@@ -286,7 +288,7 @@ impl Store {
         let effects = effects.clone();
         self.revoke_from_user(id, false, move |change_id, record| {
             let mut batch = set_disabled(record, true, &effects);
-            end_sessions(&mut batch, id, None, change_id, now);
+            end_access(&mut batch, id, change_id, now);
             Some(batch.returning(true))
         })
         .await
@@ -302,7 +304,8 @@ impl Store {
     }
 
     /// Replaces the name, the address, its mark and whether the user is disabled by those of `edited`, unless the record has another
-    /// version than `read`. The sessions of a user who becomes disabled end.
+    /// version than `read`. Who is disabled loses their sessions, API keys and trusted browsers for good, and who is enabled gets none
+    /// back: not even a key that an older version has left to a disabled user.
     pub async fn edit_user(
         &self,
         read: &User,
@@ -328,8 +331,8 @@ impl Store {
             ];
             let mut batch = StatementBatch::default().with(EDIT_USER, values);
             change_terms(&mut batch, &record.user, &edited);
-            if edited.disabled {
-                end_sessions(&mut batch, id, None, change_id, edited.updated_at);
+            if edited.disabled || record.user.disabled {
+                end_access(&mut batch, id, change_id, edited.updated_at);
             }
             add_effects(&mut batch, &effects);
             Some(batch.returning(Conditional::Done))
@@ -411,6 +414,13 @@ fn change_roles(
         change_terms(&mut batch, &record.user, &user);
         batch
     })
+}
+
+/// Ends the sessions, the API keys and the trust in browsers of a user who is disabled.
+fn end_access(batch: &mut StatementBatch, id: UserId, change_id: Uuid, now: Timestamp) {
+    end_sessions(batch, id, None, change_id, now);
+    batch.add(REVOKE_API_KEYS_OF_USER, [id.into(), now.into()]);
+    batch.add(DELETE_TRUSTED_DEVICES_OF_USER, [id.into()]);
 }
 
 fn set_disabled(record: &UserRecord, disabled: bool, effects: &Effects) -> StatementBatch {

@@ -131,7 +131,7 @@ async fn every_route_admits_those_whom_the_table_names() {
         server.operator("DELETE", &format!("{USERS}/{target}"), Value::Null).await;
         tried += 1;
     }
-    assert_eq!(tried, 23);
+    assert_eq!(tried, 24);
 }
 
 #[tokio::test]
@@ -160,6 +160,7 @@ async fn a_user_is_shown_with_what_they_have() {
             "factors": [],
             "recoveryCodes": 0,
             "trustedDevices": [],
+            "apiKeys": [],
         })
     );
     let id = session["id"].as_str().unwrap();
@@ -406,6 +407,7 @@ async fn nobody_gets_more_rights_than_they_have_by_administering_others() {
         ("POST", format!("{of_admin}/reset-code"), Value::Null),
         ("POST", format!("{of_admin}/factor-reset"), Value::Null),
         ("POST", format!("{of_admin}/require-new-password"), Value::Null),
+        ("POST", format!("{of_admin}/secure"), Value::Null),
         ("DELETE", format!("{of_admin}/sessions"), Value::Null),
         ("DELETE", format!("{of_admin}/roles/admin"), Value::Null),
         ("PUT", format!("{USERS}/{ADA}/roles/admin"), Value::Null),

@@ -118,6 +118,12 @@ const ACTIONS: &[Row] = &[
         At("user require-new-password"),
     ),
     (
+        "secure an account",
+        At("POST /api/admin/users/{user}/secure"),
+        At("POST /admin/users/{id}/secure"),
+        At("user secure"),
+    ),
+    (
         "make a link that removes factors",
         At("POST /api/admin/users/{user}/factor-reset"),
         At("POST /admin/users/{id}/factor-reset"),

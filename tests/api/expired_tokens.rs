@@ -84,7 +84,7 @@ async fn whatever_ends_the_session_ends_it_for_an_expired_token() {
         match ending {
             "operator" => {
                 let ended = server.order("DELETE", &email, "/sessions", Value::Null).await;
-                assert_eq!(ended.json(), json!({"sessionsEnded": 2}));
+                assert_eq!(ended.json(), json!({"sessionsEnded": 2, "apiKeysLeft": 0}));
             }
             "disable" => {
                 server.order("PATCH", &email, "", json!({"disabled": true})).await;

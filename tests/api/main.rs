@@ -38,6 +38,7 @@ mod reset;
 mod revocations;
 mod rights;
 mod routes;
+mod secure;
 #[expect(dead_code, reason = "no test here has threads of its own")]
 #[path = "../seed/mod.rs"]
 mod seed;

@@ -98,6 +98,7 @@ async fn orders_about_an_unknown_user_find_nobody() {
         ("DELETE", "/sessions/0190a0a0-0000-4000-8000-00000000000a", Value::Null),
         ("POST", "/password", json!({"password": "correct horse"})),
         ("POST", "/require-new-password", Value::Null),
+        ("POST", "/secure", Value::Null),
         ("POST", "/reset-code", Value::Null),
         ("POST", "/factor-reset", Value::Null),
         ("POST", "/unlock", Value::Null),

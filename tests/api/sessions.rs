@@ -170,7 +170,7 @@ async fn every_way_to_end_a_session_takes_effect_at_the_next_request() {
 
     let user = TwoSessions::open().await;
     let ended = user.order("DELETE", "/sessions", Value::Null).await;
-    assert_eq!(ended.json(), json!({"sessionsEnded": 2}));
+    assert_eq!(ended.json(), json!({"sessionsEnded": 2, "apiKeysLeft": 0}));
     user.has_ended(ENDS, "the operator's logout").await;
 
     let user = TwoSessions::open().await;
@@ -190,6 +190,10 @@ async fn every_way_to_end_a_session_takes_effect_at_the_next_request() {
     let user = TwoSessions::open().await;
     user.order("POST", "/require-new-password", Value::Null).await;
     user.has_ended(ENDS, "the removal of the password").await;
+
+    let user = TwoSessions::open().await;
+    user.order("POST", "/secure", Value::Null).await;
+    user.has_ended(ENDS, "the end of a takeover").await;
 
     let user = TwoSessions::open().await;
     let code = user.order("POST", "/reset-code", Value::Null).await.json();

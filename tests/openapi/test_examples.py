@@ -294,7 +294,7 @@ def test_the_examples_of_the_administration_of_users(story, service):
     example = story.operations["endUserSession"].description["parameters"][1]["example"]
     story.run("endUserSession", [(example, listed["id"]), ("grace@example.com", "linus@example.com")])
     service.run("user", "delete", "linus@example.com")
-    for operation in ("requireNewPassword", "createResetCode", "createFactorReset", "setUserPassword", "unlockUser"):
+    for operation in ("requireNewPassword", "createResetCode", "createFactorReset", "setUserPassword", "secureUser", "unlockUser"):
         story.run(operation)
     for operation in ("createInvitation", "listAllInvitations", "revokeAnyInvitation"):
         story.run(operation)

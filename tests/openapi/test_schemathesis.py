@@ -21,7 +21,7 @@ include-operation-id = ["confirmTotp", "addPasskey"]
 checks.positive_data_acceptance.expected-statuses = [400, 404]
 
 [[operations]]
-include-operation-id = ["createMyKey", "createApiKey", "importUsers", "checkGuard", "verifyAudit", "listAudit", "exportAudit"]
+include-operation-id = ["createMyKey", "createApiKey", "secureUser", "importUsers", "checkGuard", "verifyAudit", "listAudit", "exportAudit"]
 checks.positive_data_acceptance.expected-statuses = ["2xx", 400, 401, 404, 422]
 checks.negative_data_rejection.expected-statuses = ["2xx", "4xx"]
 

@@ -273,6 +273,49 @@ fn after_a_logout_the_next_request_is_refused() {
     server.client.must_know(&bob);
 }
 
+#[test]
+fn an_account_is_secured_with_and_without_a_server() {
+    let home = Home::new();
+    let server = home.start();
+    let (ada, bob) = two_members(&server);
+    let key = json!({"name": "laptop"});
+    assert_eq!(server.client.request("POST", "/api/me/keys", &ada.token, &key).status, 201);
+    let shown = stdout_of(&home, &["user", "show", &ada.email]);
+    assert!(shown.contains("\nAPI keys    1\n") && shown.contains("  laptop  guard:*"), "{shown}");
+    let keys = stdout_of(&home, &["api-key", "list"]);
+    assert!(keys.contains(&format!(" <{}>  laptop  guard:*", ada.email)), "{keys}");
+    let expected = format!(
+        "1 session ended\n1 API key of the user still counts: `doorward user secure {}` ends it, too\n",
+        ada.email
+    );
+    assert_eq!(stdout_of(&home, &["user", "logout", &ada.email]), expected);
+    let again = server.client.login(&ada.email, PASSWORD).field("token");
+    let ended = "\n1 API key revoked\n0 trusted browsers removed\n0 links and codes voided\n\
+                 0 invitations voided\n0 second factors removed\npassword removed\n\
+                 code to set a new password, valid once within 30 minutes: ";
+    let in_with = |printed: &str, server: &Server| {
+        let code = printed.trim_end().rsplit(' ').next().unwrap();
+        let body = json!({"code": code, "password": PASSWORD});
+        assert_eq!(server.client.post("/api/auth/reset", &body).status, 204);
+        assert_eq!(server.client.login(&ada.email, PASSWORD).status, 200);
+    };
+    let printed = stdout_of(&home, &["user", "secure", &ada.email]);
+    assert!(printed.starts_with(&format!("1 session ended{ended}")), "{printed}");
+    assert_eq!((server.client.guard(&ada.token), server.client.guard(&again)), (401, 401));
+    assert_eq!(server.client.login(&ada.email, PASSWORD).status, 404);
+    in_with(&printed, &server);
+    server.client.must_know(&bob);
+    server.stop();
+
+    let printed = stdout_of(&home, &["user", "secure", &ada.id, "--remove-factors", "all"]);
+    assert!(printed.contains("1 session ended\n0 API keys revoked\n"), "{printed}");
+    in_with(&printed, &home.start());
+    let error = error_of(&home, &["user", "secure", &ada.id, "--remove-factors", "some"]);
+    assert!(error.contains("write all, none, or a number"), "{error}");
+    let nobody = home.run(&["user", "list", "ello"]).stderr;
+    assert!(nobody.contains("a search finds how words"), "{nobody}");
+}
+
 /// Asserts that nothing is left of a deleted user, and that the address can be registered again.
 #[track_caller]
 fn must_be_deleted(server: &Server, ada: &Member) {
@@ -492,6 +535,8 @@ fn what_a_script_would_read_is_there_as_json() {
     assert_eq!(json(&["user", "grant", &ada.email, "staff"])["changed"], false);
     assert_eq!(json(&["user", "verify", &ada.email])["changed"], true);
     assert_eq!(json(&["user", "logout", &ada.email])["sessionsEnded"], 1);
+    let secured = json(&["user", "secure", &ada.email, "--no-mail"]);
+    assert_eq!((&secured["mailed"], &secured["passwordRemoved"]), (&false.into(), &true.into()));
     assert_eq!(json(&["user", "reset-code", &ada.email])["code"].as_str().unwrap().len(), 32);
     assert_eq!(json(&["guard", "check", "staff", "--user", &ada.email])["admitted"], true);
     assert!(json(&["guard", "check", "staff"])["findings"].is_array());

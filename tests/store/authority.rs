@@ -9,7 +9,7 @@ use doorward::internals::{
     credential::password::PasswordHash,
     event::{Administrator, Authority, Event, EventKind, Right},
     network::{ClientInfo, Requester},
-    store::{AddKey, Effects, Error, PasswordCondition, Store},
+    store::{AddKey, Conditional, Effects, Error, PasswordCondition, Store},
     throttle::AccountKey,
     token::one_time::{OneTime, Purpose},
     user::{Role, User, UserId},
@@ -37,6 +37,7 @@ fn ordered(right: Right, subject: UserId, kind: EventKind) -> Effects {
 enum Order {
     SetPassword,
     RemovePassword,
+    Secure,
     Disable,
     MakeResetCode,
     MakeFactorReset,
@@ -49,9 +50,10 @@ enum Order {
 }
 
 impl Order {
-    const ALL: [Self; 11] = [
+    const ALL: [Self; 12] = [
         Self::SetPassword,
         Self::RemovePassword,
+        Self::Secure,
         Self::Disable,
         Self::MakeResetCode,
         Self::MakeFactorReset,
@@ -78,6 +80,14 @@ impl Order {
             Self::RemovePassword => {
                 let effects = by_helpdesk(id, EventKind::PasswordRemoved);
                 store.remove_password(id, user.password_version(), NOW, &effects).await
+            }
+            Self::Secure => {
+                let made = one_time(&user, Purpose::OperatorReset);
+                let effects = by_helpdesk(id, EventKind::UserSecured { ended: None });
+                let effects = Effects { secrets: vec![made], ..effects };
+                let since = Some(NOW);
+                let (outcome, _) = store.secure_user(&user, since, NOW, &effects).await?;
+                Ok(outcome == Conditional::Done)
             }
             Self::Disable => {
                 let effects = by_helpdesk(id, EventKind::UserDisabled);
@@ -234,6 +244,7 @@ async fn a_promotion_is_not_overtaken(store: Arc<Store>) {
     let (_, right) = helpdesk(&store, 3).await;
     for order in [
         Order::SetPassword,
+        Order::Secure,
         Order::Disable,
         Order::MakeResetCode,
         Order::MakeFactorReset,
@@ -342,8 +353,9 @@ async fn whoever_has_lost_their_rights_changes_nobody(store: &Store) {
 
 /// Random sequences of promotions and demotions of a user, of rights that are lost and got anew, and of orders.
 async fn orders_follow_the_model(store: &Store, steps: u64) {
-    const ORDERS: [Order; 6] = [
+    const ORDERS: [Order; 7] = [
         Order::SetPassword,
+        Order::Secure,
         Order::MakeResetCode,
         Order::MakeFactorReset,
         Order::VerifyEmail,
@@ -387,7 +399,7 @@ async fn orders_follow_the_model(store: &Store, steps: u64) {
             }
             (_, right) => {
                 held = right;
-                let order = ORDERS[usize::try_from(chance.below(6)).unwrap()];
+                let order = ORDERS[usize::try_from(chance.below(7)).unwrap()];
                 let right = held.as_ref().map_or(&lost, |(_, _, right)| right);
                 let outcome = order.give(store, right, subject).await;
                 let is_expected = match (is_admin, held.is_some()) {
@@ -404,7 +416,7 @@ async fn orders_follow_the_model(store: &Store, steps: u64) {
 /// An order may end the session that it is given in.
 async fn an_order_about_oneself_is_carried_out(store: &Store) {
     for (order, number) in
-        [Order::EndSessions, Order::Disable, Order::Delete].into_iter().zip(5000..)
+        [Order::EndSessions, Order::Secure, Order::Disable, Order::Delete].into_iter().zip(5000..)
     {
         let (helper, right) = helpdesk(store, number).await;
         assert!(order.give(store, &right, helper.id).await.unwrap(), "{order:?}");

@@ -21,6 +21,7 @@ mod outbox;
 mod postgres;
 mod schema;
 mod search;
+mod secure;
 #[path = "../seed/mod.rs"]
 mod seed;
 #[path = "../stopwatch/mod.rs"]

@@ -202,6 +202,10 @@ fn letter<'a>(mail: &'a Mail, texts: &Texts, service: &str) -> Option<(Letter, A
             ((texts.factor_reset_link)(service, time(at)), Action::None)
         }
         Message::KeyCreated { at } => ((texts.key_created)(service, time(at)), Action::Open(KEYS)),
+        Message::AccountSecured { one_time, at } => {
+            let letter = (texts.account_secured)(service, time(at));
+            (letter, Action::Use(*one_time, Purpose::ResetPassword, None))
+        }
         Message::Nothing => return None,
     })
 }

@@ -128,6 +128,7 @@ fn messages(one_time: OneTimeId) -> Vec<(Message, Action<'static>)> {
         (Message::ChangeEmail { one_time }, use_it(Purpose::ChangeEmail)),
         (Message::EmailChanged { one_time }, use_it(Purpose::RestoreEmail)),
         (Message::ResetPassword { one_time, target: None }, use_it(Purpose::ResetPassword)),
+        (Message::AccountSecured { one_time, at: NOW.millis() }, use_it(Purpose::ResetPassword)),
         (Message::SignIn { one_time, target: None }, use_it(Purpose::SignIn)),
         (Message::HasPassword, Action::Open("/sign-in")),
         (Message::AlreadyRegistered, Action::Open("/sign-in")),
@@ -409,7 +410,7 @@ fn every_message_has_its_own_subject_in_each_language() {
     }
     subjects.sort_unstable();
     subjects.dedup();
-    assert_eq!(subjects.len(), 2 * 24);
+    assert_eq!(subjects.len(), 2 * 25);
 }
 
 #[test]

@@ -307,6 +307,19 @@ pub(super) static TEXTS: Texts = Texts {
         ),
         reason: your_account(service),
     },
+    account_secured: |service, time| Letter {
+        subject: format!("Neues Passwort nötig: Ihr Konto bei {service}"),
+        heading: "Ihr Konto ist gesichert",
+        paragraphs: vec![format!(
+            "Die Betreiber von {service} haben Ihr Konto gesichert, weil möglicherweise jemand anders es benutzt hat. Sie sind auf allen Geräten abgemeldet. Ihr Passwort, Ihre API-Schlüssel sowie Links und Codes aus früheren Mails gelten nicht mehr. Zweite Faktoren, die vor Kurzem hinzugekommen sind, können entfernt sein. Legen Sie jetzt ein neues Passwort fest und sehen Sie danach Ihre zweiten Faktoren durch."
+        )],
+        facts: vec![("Zeit", time)],
+        button: "Neues Passwort festlegen",
+        not_you: format!(
+            "Sie möchten wissen, warum, oder der Link gilt nicht mehr? Fragen Sie die Betreiber von {service}."
+        ),
+        reason: your_account(service),
+    },
 };
 
 fn facts_of_attempt(Attempt { device, address, time }: Attempt) -> Vec<(&'static str, String)> {

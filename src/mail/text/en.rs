@@ -297,6 +297,19 @@ pub(super) static TEXTS: Texts = Texts {
         ),
         reason: your_account(service),
     },
+    account_secured: |service, time| Letter {
+        subject: format!("Set a new password: your account at {service}"),
+        heading: "Your account is secured",
+        paragraphs: vec![format!(
+            "The people who run {service} have secured your account, because somebody else may have used it. You are signed out on every device. Your password, your API keys, and links and codes from earlier mails do not work any more. Second factors that were added lately may be removed. Set a new password now, and then look through your second factors."
+        )],
+        facts: vec![("Time", time)],
+        button: "Set a new password",
+        not_you: format!(
+            "You would like to know why, or the link does not work any more? Ask the people who run {service}."
+        ),
+        reason: your_account(service),
+    },
 };
 
 fn facts_of_attempt(Attempt { device, address, time }: Attempt) -> Vec<(&'static str, String)> {

@@ -55,6 +55,7 @@ pub struct Texts {
     pub factors_reset: fn(&str, String) -> Letter,
     pub factor_reset_link: fn(&str, String) -> Letter,
     pub key_created: fn(&str, String) -> Letter,
+    pub account_secured: fn(&str, String) -> Letter,
 }
 
 /// An invitation, in words.

@@ -194,6 +194,7 @@ impl Model<'_> {
             "revoke",
             "set password",
             "disable",
+            "secure",
             "enable",
             "delete",
             "log in",
@@ -261,6 +262,10 @@ impl Model<'_> {
                 drop(same!(self, store => store.disable_user(user.id, now, &Effects::NONE)))
             }
             "enable" => drop(same!(self, store => store.enable_user(user.id, &Effects::NONE))),
+            "secure" => {
+                let since = self.chance.sometimes().then_some(now);
+                same!(self, store => store.secure_user(&user, since, now, &effects));
+            }
             "delete" if self.chance.sometimes() => {
                 same!(self, store => store.delete_user(user.id, now, &Effects::NONE));
             }

@@ -21,7 +21,7 @@ use crate::{
         query::Query,
     },
     id::NotAnId,
-    user::{ApiKey, Name},
+    user::{ApiKey, Name, User},
 };
 
 /// Some keys, the newest first.
@@ -46,11 +46,28 @@ pub struct ApiKeyInfo {
     /// The owner of a personal key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_id: Option<String>,
+    /// Their name and address. Only lists of administrators have them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_name: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_email: Option<String>,
     pub created_at: String,
     pub expires_at: String,
     pub last_used_at: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revoked_at: Option<String>,
+}
+
+impl ApiKeyInfo {
+    /// A key with the name and the address of its owner.
+    fn owned(key: ApiKey, owners: &[User]) -> Self {
+        let owner = owners.iter().find(|user| key.owner == Some(user.id));
+        Self {
+            user_name: owner.map(|owner| owner.name.as_str().to_owned()),
+            user_email: owner.map(|owner| owner.email.as_str().to_owned()),
+            ..Self::from(key)
+        }
+    }
 }
 
 impl From<ApiKey> for ApiKeyInfo {
@@ -62,6 +79,8 @@ impl From<ApiKey> for ApiKeyInfo {
             name: key.name,
             allow: key.condition,
             user_id: key.owner.map(|owner| owner.to_string()),
+            user_name: None,
+            user_email: None,
             created_at: key.created_at.to_string(),
             expires_at: key.expires_at.to_string(),
             last_used_at: key.last_used_at.map(|at| at.to_string()),
@@ -129,7 +148,8 @@ pub(in crate::http) async fn list(
             (keys, last.filter(|_| has_more))
         }
     };
-    let keys = keys.into_iter().map(ApiKeyInfo::from).collect();
+    let owners = keys::owners(&doorward, &keys).await?;
+    let keys = keys.into_iter().map(|key| ApiKeyInfo::owned(key, &owners)).collect();
     Ok(NoStore(StatusCode::OK, ApiKeys { keys, next }))
 }
 

@@ -17,6 +17,7 @@ pub mod probes;
 pub mod refusals;
 mod repeated;
 pub mod roles;
+pub mod secure;
 pub mod sessions;
 pub mod signing_keys;
 pub mod status;

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::target::{Named, find, find_to_change};
 use crate::{
     Doorward,
-    account::sessions,
+    account::sessions::{self, AllEnded},
     http::{
         Error,
         admin::{Admin, UsersRead, UsersWrite},
@@ -55,6 +55,9 @@ impl From<Session> for SessionInfo {
 #[serde(rename_all = "camelCase")]
 pub struct Ended {
     pub sessions_ended: usize,
+    /// How many API keys of the user still count.
+    #[serde(default)]
+    pub api_keys_left: usize,
 }
 
 pub(in crate::http) async fn list(
@@ -74,8 +77,10 @@ pub(in crate::http) async fn end_all(
     Named(user): Named<String>,
 ) -> Result<NoStore<Ended>, Error> {
     let user = find_to_change(&doorward, admin.scopes(), &user).await?;
-    let sessions_ended = sessions::end_all_of_user(&doorward, user.id, &admin).await?;
-    Ok(NoStore(StatusCode::OK, Ended { sessions_ended }))
+    let AllEnded { sessions, keys_left } =
+        sessions::end_all_of_user(&doorward, user.id, &admin).await?;
+    let ended = Ended { sessions_ended: sessions, api_keys_left: keys_left };
+    Ok(NoStore(StatusCode::OK, ended))
 }
 
 pub(in crate::http) async fn end(

@@ -8,6 +8,7 @@ use axum::{
 use serde::{Deserialize, Serialize};
 
 use super::{
+    keys::ApiKeyInfo,
     repeated,
     sessions::SessionInfo,
     target::{Named, find, find_to_change},
@@ -19,7 +20,7 @@ use crate::{
         NewUser,
         edit::{Edit, edit},
         factor_list::{self, FactorInfo, TrustedDeviceInfo},
-        leave, register,
+        keys, leave, register,
         search::{self, UserFilter, UserPage},
         sessions,
     },
@@ -30,7 +31,7 @@ use crate::{
         form::Form,
         query::Query,
     },
-    user::{Email, HeldFactors, Name, User, UserId},
+    user::{ApiKey, Email, HeldFactors, Name, User, UserId},
 };
 
 /// A page of users. It may be short although more follow.
@@ -71,15 +72,19 @@ pub struct Held {
     pub recovery_codes: usize,
     /// The browsers that the user trusts.
     pub trusted_devices: Vec<TrustedDeviceInfo>,
+    /// The API keys of the user that have not ended.
+    #[serde(default)]
+    pub api_keys: Vec<ApiKeyInfo>,
 }
 
 impl Held {
-    fn new(sessions: Vec<SessionInfo>, held: &HeldFactors) -> Self {
+    fn new(sessions: Vec<SessionInfo>, held: &HeldFactors, keys: Vec<ApiKey>) -> Self {
         Self {
             sessions,
             factors: factor_list::factors(held),
             recovery_codes: held.recovery_codes,
             trusted_devices: factor_list::trusted_devices(held),
+            api_keys: keys.into_iter().map(ApiKeyInfo::from).collect(),
         }
     }
 }
@@ -159,7 +164,9 @@ pub(in crate::http) async fn show(
     let sessions = sessions::list(&doorward, user.id).await?;
     let sessions = sessions.into_iter().map(SessionInfo::from).collect();
     let held = doorward.store().factors_of(&user, doorward.now()).await?;
-    let info = UserInfo { held: Some(Held::new(sessions, &held)), ..UserInfo::from(&user) };
+    let keys = keys::valid_of_user(&doorward, user.id).await?;
+    let held = Held::new(sessions, &held, keys);
+    let info = UserInfo { held: Some(held), ..UserInfo::from(&user) };
     Ok(tagged(StatusCode::OK, &user, info))
 }
 

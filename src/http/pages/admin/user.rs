@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     access::scope::Scope,
-    account::{audit, refused, sessions},
+    account::{audit, keys, refused, sessions},
     http::{Error, admin::UsersRead, answer::NoStore, api::admin::person::exported},
     user::{Roles, User},
 };
@@ -106,6 +106,7 @@ pub(super) async fn page<S>(
     let more_sessions = sessions.len().saturating_sub(MAX_USER_SESSIONS);
     sessions.truncate(MAX_USER_SESSIONS);
     let factors = doorward.store().factors_of(user, doorward.now()).await?;
+    let keys = keys::valid_of_user(doorward, user.id).await?;
     let refusals = refused::of_user(doorward, &user.id.to_string()).await?;
     let activity = match visit.may(Scope::AuditRead) {
         true => {
@@ -122,6 +123,7 @@ pub(super) async fn page<S>(
         sessions: &sessions,
         more_sessions,
         factors: &factors,
+        keys: &keys,
         refusals: &refusals.ok_or(Error::NotFound)?,
         activity: activity.as_ref().map(|(events, users)| (&**events, &**users)),
         min_password_length: doorward.settings().password_rules().min_length,

@@ -11,7 +11,9 @@ use crate::{
     account::{
         disable,
         edit::{Edit, edit},
-        factor_reset, leave, password, reset, roles, sessions,
+        factor_reset, leave, password, reset, roles,
+        secure::{RemovedFactors, SecuredAccount, WayIn, secure as secure_account},
+        sessions,
         unlock::unlock as unlock_account,
         verify as verification,
     },
@@ -154,8 +156,9 @@ pub(in crate::http) async fn end_sessions(
     id: UserPath,
 ) -> Result<Response, Error> {
     let user = visit.user_to_change(id).await?;
-    sessions::end_all_of_user(visit.doorward(), user.id, &visit.by).await?;
-    Ok(visit.done(&path(&user), Done::SessionsEnded))
+    let ended = sessions::end_all_of_user(visit.doorward(), user.id, &visit.by).await?;
+    let done = if ended.keys_left == 0 { Done::SessionsEnded } else { Done::OnlySessionsEnded };
+    Ok(visit.done(&path(&user), done))
 }
 
 /// `POST /admin/users/{id}/password`
@@ -209,6 +212,48 @@ pub(in crate::http) async fn make_factor_reset(
             page(&visit, &user, Outcome { secret: Some(&secret), ..Outcome::default() }).await
         }
         Err(error) => visit.refused_order(&user, "factor-reset", Vec::new(), error.into()).await,
+    }
+}
+
+/// `POST /admin/users/{id}/secure`: the answer shows what ended, and the code once if no link is mailed.
+pub(in crate::http) async fn secure(
+    visit: FreshAdminVisit<UsersWrite>,
+    id: UserPath,
+    PageForm(form): PageForm,
+) -> Result<Response, Error> {
+    let user = visit.user_to_change(id).await?;
+    let (doorward, t) = (visit.doorward(), visit.texts());
+    let factors = match form.typed("all-factors").is_empty() {
+        true => RemovedFactors::DEFAULT,
+        false => RemovedFactors::All,
+    };
+    let may_mail = form.typed("by-hand").is_empty();
+    match secure_account(doorward, user.id, factors, may_mail, &visit.by).await {
+        Ok(SecuredAccount { user, ended, way_in, factors: _, earlier_emails }) => {
+            let earlier: Vec<_> = earlier_emails.iter().map(Email::as_str).collect();
+            let mut lines = vec![
+                (t.sessions, ended.sessions.to_string()),
+                (t.admin.keys, ended.api_keys.to_string()),
+                (t.admin.second_factors_removed, ended.factors.to_string()),
+            ];
+            if !earlier.is_empty() {
+                lines.push((t.admin.earlier_addresses, earlier.join(", ")));
+            }
+            let explanation = match way_in {
+                WayIn::Mailed => {
+                    lines.push((t.admin.mailed_to, user.email.as_str().into()));
+                    t.admin.secured_by_mail
+                }
+                WayIn::Code(code) => {
+                    lines.push((t.code, code.as_str().into()));
+                    lines.push((t.admin.reset_link, format!("{}/reset", doorward.public_base())));
+                    t.admin.secured_by_code
+                }
+            };
+            let secret = Secret { explanation: explanation.into(), lines };
+            page(&visit, &user, Outcome { secret: Some(&secret), ..Outcome::default() }).await
+        }
+        Err(error) => visit.refused_order(&user, "secure", Vec::new(), error.into()).await,
     }
 }
 

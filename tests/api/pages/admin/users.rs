@@ -1,10 +1,12 @@
 //! Finding users, and every order about one.
 
 use super::*;
+use serde_json::json;
+
 use crate::{pages::PASSWORD, support::with_mail};
 
 #[tokio::test]
-async fn users_are_found_by_a_part_of_their_name_or_address() {
+async fn users_are_found_by_the_start_of_a_word_of_their_name_or_address() {
     let server = server().await;
     let mut admin = admin_browser(&server).await;
     for (name, email) in [("Ada Lovelace", "ada@example.com"), ("Eve <b>", EVE)] {
@@ -24,6 +26,10 @@ async fn users_are_found_by_a_part_of_their_name_or_address() {
     assert!(!page.body.contains("Ada Lovelace"));
     let page = admin.get("/admin/users?disabled=1").await;
     assert_shows(&page, 200, &["No user matches.", "checked"]);
+    assert!(!page.body.contains("A search finds"), "nothing was searched");
+    let page = admin.get("/admin/users?text=velace").await;
+    let said = "A search finds how words of the name and the e-mail address begin.";
+    assert_shows(&page, 200, &[said, "“car” finds Carl"]);
     assert_shows(&admin.get("/admin/users/nobody").await, 404, &["There is no such page"]);
 }
 
@@ -142,8 +148,26 @@ async fn every_order_about_a_user_is_carried_out() {
     assert_eq!(server.login(EVE, PASSWORD).await.status, 404);
     assert!(!user().await.has_password());
 
+    let fields = [("password", "battery horse")];
+    assert_eq!(order(&mut admin, &page, "password", &fields).await, "password");
     let made = admin.post(&format!("{page}/factor-reset"), &[]).await;
     assert_shows(&made, 200, &["Give this link to the person.", "/factors/reset?code="]);
+
+    let token = server.token_of(EVE, "battery horse").await;
+    let key = server.request_as(&token, "POST", "/api/me/keys", json!({"name": "laptop"})).await;
+    assert_eq!(key.status, 201);
+    assert_shows(&admin.get(&page).await, 200, &["API keys", "laptop", "guard:*"]);
+    assert_eq!(order(&mut admin, &page, "end-sessions", &[]).await, "only-sessions");
+    let said = admin.get(&format!("{page}?done=only-sessions")).await;
+    assert_shows(&said, 200, &["The person’s API keys still count"]);
+    let secured = admin.post(&format!("{page}/secure"), &[("by-hand", "1")]).await;
+    let shown = ["API keys: <code>1</code>", "Give this code to the person.", "has no valid key"];
+    assert_shows(&secured, 200, &shown);
+    let (_, rest) = secured.body.split_once("Reset code: <code>").unwrap();
+    let code = rest.split('<').next().unwrap();
+    let reset = eve.post("/reset", &[("code", code), ("password", "staple battery")]).await;
+    assert_eq!(reset.status, 303);
+    assert_eq!(server.login(EVE, "staple battery").await.status, 200);
 
     assert_eq!(order(&mut admin, &page, "disable", &[]).await, "disabled");
     assert!(user().await.disabled);

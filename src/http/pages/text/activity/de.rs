@@ -19,6 +19,7 @@ pub(in super::super) const TEXTS: ActivityTexts = ActivityTexts {
         "user_changed" => "Name oder E-Mail-Adresse geändert",
         "user_disabled" => "Konto gesperrt",
         "user_enabled" => "Konto entsperrt",
+        "user_secured" => "Konto von der Verwaltung gesichert: Alle Zugänge sind beendet",
         "user_deleted" => "Konto gelöscht",
         "unverified_user_deleted" => "Konto gelöscht",
         "role_granted" => "Rolle erteilt",

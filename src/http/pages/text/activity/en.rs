@@ -19,6 +19,9 @@ pub(in super::super) const TEXTS: ActivityTexts = ActivityTexts {
         "user_changed" => "Name or e-mail address changed",
         "user_disabled" => "Account disabled",
         "user_enabled" => "Account enabled",
+        "user_secured" => {
+            "Account secured by the administration: everything that was signed in has ended"
+        }
         "user_deleted" => "Account deleted",
         "unverified_user_deleted" => "Account deleted",
         "role_granted" => "Role granted",

@@ -90,6 +90,8 @@ pub(super) struct Confirm<'a> {
     is_open: bool,
     hidden: Vec<(&'static str, String)>,
     fields: Vec<Field<'a>>,
+    /// Boxes that can be ticked: each a name and its words.
+    boxes: Vec<(&'static str, &'static str)>,
 }
 
 impl HtmlSafe for Confirm<'_> {}
@@ -107,7 +109,13 @@ impl<'a> Confirm<'a> {
             is_open: false,
             hidden: Vec::new(),
             fields: Vec::new(),
+            boxes: Vec::new(),
         }
+    }
+
+    pub(super) fn tick(mut self, name: &'static str, words: &'static str) -> Self {
+        self.boxes.push((name, words));
+        self
     }
 
     pub(super) fn about(self, about: impl Into<String>) -> Self {

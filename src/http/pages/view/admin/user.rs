@@ -23,7 +23,7 @@ use crate::{
     clock::Timestamp,
     credential::factor::FactorKind,
     session::{Session, device::Device},
-    user::{HeldFactors, User},
+    user::{ApiKey, HeldFactors, User},
 };
 
 /// The most sessions on the page.
@@ -40,6 +40,8 @@ pub struct UserPage<'a> {
     /// How many sessions are not shown.
     pub more_sessions: usize,
     pub factors: &'a HeldFactors,
+    /// The API keys that have not ended.
+    pub keys: &'a [ApiKey],
     /// What was refused lately.
     pub refusals: &'a RecentRefusals,
     /// What has happened with the account, and the users whom that names. For those who may read the audit trail.
@@ -79,6 +81,7 @@ struct Html<'a> {
     end_sessions: Option<Confirm<'a>>,
     factors: List<'a>,
     security: Vec<Confirm<'a>>,
+    keys: List<'a>,
     activity: Option<List<'a>>,
     last: Vec<Confirm<'a>>,
 }
@@ -125,6 +128,12 @@ impl UserPage<'_> {
         if !user.factors.is_empty() {
             security.push(order("factor-reset", a.factor_reset, a.factor_reset_question));
         }
+        let secure = order("secure", a.secure, a.secure_question).danger();
+        let secure = secure.tick("by-hand", a.secure_by_hand);
+        security.push(match user.factors.is_empty() {
+            true => secure,
+            false => secure.tick("all-factors", a.secure_all_factors),
+        });
         let mut last = writing(vec![match user.disabled {
             true => order("enable", a.enable, a.enable_question),
             false => order("disable", a.disable, a.disable_question).danger(),
@@ -163,6 +172,7 @@ impl UserPage<'_> {
                 .then(|| order("end-sessions", a.end_sessions, a.end_sessions_question).danger()),
             factors: self.factor_list(t),
             security: writing(security),
+            keys: self.key_list(t),
             activity: self
                 .activity
                 .map(|(events, users)| events_of(events, users, page, t, self.now)),
@@ -220,6 +230,23 @@ impl UserPage<'_> {
         };
         let columns = vec![t.device_column, t.address_column, t.last_used_column, t.action_column];
         List::new(columns, self.sessions.iter().map(row).collect(), t.admin.no_sessions)
+    }
+
+    fn key_list(&self, t: &'static Texts) -> List<'static> {
+        let a = &t.admin;
+        let row = |key: &ApiKey| {
+            vec![
+                Cell::Noted(key.name.clone(), key.condition.clone().unwrap_or_default()),
+                Cell::Tags(key.scopes.iter().map(Tag::plain).collect()),
+                match key.last_used_at {
+                    Some(at) => Cell::Time(Moment::past(t, at, self.now)),
+                    None => Cell::Text(a.never.into()),
+                },
+                Cell::Time(Moment::end(t, key.expires_at, self.now)),
+            ]
+        };
+        let columns = vec![a.key, a.scopes, t.last_used_column, a.validity];
+        List::new(columns, self.keys.iter().map(row).collect(), a.no_user_keys)
     }
 
     fn factor_list(&self, t: &'static Texts) -> List<'static> {

@@ -61,6 +61,7 @@ impl Users<'_> {
                 Cell::Tags(states(user, t)),
             ]
         };
+        let nobody = if self.text.is_empty() { a.no_users } else { a.nobody_found };
         let columns = vec![a.user, a.roles, a.last_sign_in, a.state];
         let rows = self.users.iter().map(row).collect();
         let next = self.next.map(|next| {
@@ -79,11 +80,14 @@ impl Users<'_> {
             t,
             a,
             frame,
-            text: filter("text", a.name_or_address, self.text),
+            text: Field {
+                hint: Some(a.search_hint.into()),
+                ..filter("text", a.name_or_address, self.text)
+            },
             role: filter("role", a.role, self.role),
             is_only_disabled: self.is_only_disabled,
             may_add: self.may_add,
-            list: List::new(columns, rows, a.no_users).followed_by(next, t),
+            list: List::new(columns, rows, nobody).followed_by(next, t),
         })
     }
 }

@@ -1,0 +1,103 @@
+//! `POST /api/admin/users/{user}/secure`: ends everything by which somebody could be in an account that was taken over.
+
+use axum::{extract::State, http::StatusCode};
+use serde::{Deserialize, Serialize};
+use zeroize::Zeroizing;
+
+use super::target::{Named, find_to_change};
+use crate::{
+    Doorward,
+    account::{
+        factor_list::{self, FactorInfo},
+        secure::{self, RemovedFactors, SecuredAccount, WayIn},
+    },
+    event::AccessEnded,
+    fault::Fault,
+    http::{
+        Error,
+        admin::{FreshAdmin, UsersWrite},
+        answer::NoStore,
+        form::Form,
+    },
+};
+
+/// What ended, and how the person gets in again.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Secured {
+    pub sessions_ended: usize,
+    /// Keys of the user. Keys of machines that they have made still count.
+    pub api_keys_revoked: usize,
+    pub trusted_devices_removed: usize,
+    pub factors_removed: usize,
+    /// Links and codes in mails, and reset codes, that are void.
+    pub codes_revoked: usize,
+    /// Invitations that the user has made.
+    pub invitations_revoked: usize,
+    pub password_removed: bool,
+    /// The second factors that are left.
+    pub factors: Vec<FactorInfo>,
+    /// The address of the account.
+    pub email: String,
+    /// The addresses that the account had lately.
+    pub earlier_emails: Vec<String>,
+    /// Whether the user is mailed a link to set a new password. If not, there is a code.
+    pub mailed: bool,
+    /// With it the user sets a new password. It cannot be read again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<Zeroizing<String>>,
+}
+
+impl From<SecuredAccount> for Secured {
+    fn from(secured: SecuredAccount) -> Self {
+        let SecuredAccount { user, ended, way_in, factors, earlier_emails } = secured;
+        let AccessEnded {
+            sessions,
+            api_keys,
+            trusted_devices,
+            factors: factors_removed,
+            codes,
+            invitations,
+            password,
+        } = ended;
+        let code = match way_in {
+            WayIn::Mailed => None,
+            WayIn::Code(code) => Some(Zeroizing::new(code.as_str().to_owned())),
+        };
+        Self {
+            sessions_ended: sessions,
+            api_keys_revoked: api_keys,
+            trusted_devices_removed: trusted_devices,
+            factors_removed,
+            codes_revoked: codes,
+            invitations_revoked: invitations,
+            password_removed: password,
+            factors: factor_list::factors(&factors),
+            email: user.email.as_str().to_owned(),
+            earlier_emails: earlier_emails.iter().map(|email| email.as_str().to_owned()).collect(),
+            mailed: code.is_none(),
+            code,
+        }
+    }
+}
+
+pub(in crate::http) async fn secure(
+    State(doorward): State<Doorward>,
+    admin: FreshAdmin<UsersWrite>,
+    Named(user): Named<String>,
+    mut form: Form,
+) -> Result<NoStore<Secured>, Error> {
+    let user = find_to_change(&doorward, admin.scopes(), &user).await?;
+    let factors = form.optional("removeFactors", |text| {
+        RemovedFactors::parse(&text)
+            .ok_or_else(|| Fault::malformed("Expected all, none, or a time such as 30d"))
+    });
+    let may_mail = form.optional_flag("mail");
+    let (Ok(factors), Ok(may_mail), Ok(())) = (factors, may_mail, form.reject_unknown()) else {
+        return Err(form.into_error());
+    };
+    let factors = factors.unwrap_or(RemovedFactors::DEFAULT);
+    let may_mail = may_mail.unwrap_or(true);
+    let secured = secure::secure(&doorward, user.id, factors, may_mail, &admin).await?;
+    Ok(NoStore(StatusCode::OK, secured.into()))
+}
