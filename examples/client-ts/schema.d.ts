@@ -2456,6 +2456,8 @@ export interface components {
             size: number;
             stored: number;
             waiting: number;
+            /** @description How many events were marked with a secret that is lost: only checkpoints of then tell whether they were changed */
+            markedBefore: number;
             checkpoints: number;
             findings: {
                 /** @enum {string} */
@@ -2515,6 +2517,8 @@ export interface components {
             /** @description The condition that was not satisfied */
             condition?: string;
             explanation?: components["schemas"]["Explanation"];
+            /** @description The address of the proxy, if the condition has refused that in the place of the client's: the guard names no proxy */
+            proxyAddress?: string;
             missing?: components["schemas"]["Missing"];
             /** @description The headers that the app got, because the guard only reports */
             headers?: components["schemas"]["ExplainedHeader"][];
@@ -2631,6 +2635,17 @@ export interface components {
              * @description When `doorward backup` has made the last backup
              */
             lastBackupAt: string | null;
+            /** @description What is wrong with what protects the audit trail: its witness, its file of checkpoints, its secret */
+            auditTroubles: {
+                /** @enum {string} */
+                part: "witness_refuses" | "witness_unreachable" | "checkpoint_file" | "secret";
+                /**
+                 * Format: date-time
+                 * @description When this server noticed it
+                 */
+                since: string;
+                cause: string;
+            }[];
             /** @description What `doorward doctor` has found when it last ran on this machine */
             doctor: {
                 /** Format: date-time */
@@ -2654,6 +2669,8 @@ export interface components {
             clock: number | null;
             connections: number | null;
             maxConnections: number | null;
+            /** @description Whether the role may do everything on a database server */
+            isSuperuser: boolean | null;
             standbys: number | null;
             synchronousStandbys: string | null;
         };
@@ -7249,6 +7266,7 @@ export interface operations {
                      *       "size": 4,
                      *       "stored": 4,
                      *       "waiting": 0,
+                     *       "markedBefore": 0,
                      *       "checkpoints": 0,
                      *       "findings": [],
                      *       "more": 0
@@ -8011,6 +8029,7 @@ export interface operations {
                      *       },
                      *       "freeBytes": 52613349376,
                      *       "lastBackupAt": "2026-03-02T03:00:04.512Z",
+                     *       "auditTroubles": [],
                      *       "doctor": null,
                      *       "settings": {
                      *         "token.lifetime": "1d"
@@ -8052,6 +8071,7 @@ export interface operations {
                      *       "clock": null,
                      *       "connections": null,
                      *       "maxConnections": null,
+                     *       "isSuperuser": null,
                      *       "standbys": null,
                      *       "synchronousStandbys": null
                      *     }

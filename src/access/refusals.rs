@@ -53,6 +53,9 @@ pub struct Refusal {
     pub condition: Option<String>,
     /// The parts of the condition with their values.
     pub explanation: Option<Explanation>,
+    /// The address of the proxy, if the condition has refused that in the place of the client's: the guard names no proxy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proxy_address: Option<String>,
     /// With what the user would be admitted, if they can reach it by themselves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missing: Option<Missing>,
@@ -66,6 +69,8 @@ pub struct Refused {
     time: Timestamp,
     by: RefusedBy,
     whom: RefusedCaller,
+    /// Whether a proxy has sent the request for somebody else.
+    is_forwarded: bool,
 }
 
 /// Whom a refusal concerns.
@@ -105,7 +110,7 @@ struct ConditionInput {
 impl Refused {
     /// A request without a valid token.
     pub fn unauthenticated(by: RefusedBy, reason: Unauthenticated, time: Timestamp) -> Self {
-        Self { time, by, whom: RefusedCaller::Unauthenticated(reason) }
+        Self { time, by, whom: RefusedCaller::Unauthenticated(reason), is_forwarded: false }
     }
 
     /// A known caller, refused by a policy, and what they lack to be admitted.
@@ -116,7 +121,7 @@ impl Refused {
         time: Timestamp,
     ) -> Self {
         let whom = RefusedCaller::Known { user: caller.user.id, missing, input: None, key: None };
-        Self { time, by, whom }
+        Self { time, by, whom, is_forwarded: false }
     }
 
     /// A known caller whom a guard does not admit, and what they can still reach.
@@ -136,12 +141,19 @@ impl Refused {
             input: Some(input),
             key: None,
         };
-        Self { time: request.time, by: RefusedBy::Guard(Arc::clone(guard)), whom }
+        let by = RefusedBy::Guard(Arc::clone(guard));
+        Self { time: request.time, by, whom, is_forwarded: false }
     }
 
     /// An API key that does not count, or not here.
     pub fn key(by: RefusedBy, refused: RefusedKey, time: Timestamp) -> Self {
-        Self { time, by, whom: RefusedCaller::Key(refused) }
+        Self { time, by, whom: RefusedCaller::Key(refused), is_forwarded: false }
+    }
+
+    /// The same refusal of a request that a proxy has sent for somebody else.
+    #[must_use]
+    pub fn forwarded(self) -> Self {
+        Self { is_forwarded: true, ..self }
     }
 
     /// The same refusal of a person who has used this API key.
@@ -217,6 +229,15 @@ impl Refused {
             }
             _ => None,
         };
+        let seen = input.map(|input| &input.request);
+        let seen = seen.or(key_condition.map(|input| &input.request));
+        let is_about_address = explained
+            .as_ref()
+            .is_some_and(|(_, explanation)| explanation.cause.text.contains("request.address"));
+        let names_no_proxy = guard.is_some_and(|guard| guard.proxy.is_none());
+        let proxy_address = seen
+            .and_then(|request| request.address)
+            .filter(|_| self.is_forwarded && names_no_proxy && is_about_address);
         let condition = explained.as_ref().map(|(condition, _)| condition.text().to_owned());
         let only_reported = guard.is_some_and(|guard| guard.mode == Mode::Report);
         let headers = input.zip(guard).filter(|_| only_reported).and_then(|(input, guard)| {
@@ -236,6 +257,7 @@ impl Refused {
             key: self.key_id().map(|key| key.to_string()),
             condition,
             explanation: explained.map(|(_, explanation)| explanation),
+            proxy_address: proxy_address.map(|address| address.to_string()),
             missing: self.missing(),
             headers: headers.unwrap_or_default(),
         }

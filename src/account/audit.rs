@@ -194,6 +194,10 @@ async fn compare(
     let tree = snapshot.audit_tree().await?;
     let key = key.unwrap_or(&own);
     let mut verification = Verification::new(doorward.audit_key(), key, tree, checkpoints);
+    let replaced =
+        AuditFilter { kind: Some("audit_secret_replaced".into()), ..AuditFilter::default() };
+    let newest = doorward.store().audit_events(&replaced, EventOrder::NewestFirst, None, PAGE);
+    newest.await?.into_iter().for_each(|event| verification.begin_at(&row_of(event)));
     let paths = tile_paths(&snapshot).await?;
     if let Some(last) = verification.begin(&paths) {
         verification.end_with(last, snapshot.tile(last).await?.as_deref());

@@ -9,6 +9,7 @@ use crate::{
     clock::Timestamp,
     config,
     data_folder::{DataFolder, DoctorReport},
+    doorward::TrailTrouble,
     store::{self, DatabaseReport, Sizes},
 };
 
@@ -33,6 +34,8 @@ pub(crate) struct Status {
     pub(crate) free_bytes: Option<u64>,
     /// When the last backup was made by `doorward backup`.
     pub(crate) last_backup: Option<Timestamp>,
+    /// What is wrong with what protects the audit trail.
+    pub(crate) audit_troubles: Vec<TrailTrouble>,
     /// What `doorward doctor` has found last.
     pub(crate) doctor: Option<DoctorReport>,
 }
@@ -40,6 +43,7 @@ pub(crate) struct Status {
 /// What this process knows about itself.
 pub(crate) async fn status(doorward: &Doorward) -> Status {
     let settings = doorward.settings();
+    doorward.check_audit_secret().await;
     let last_backup = settings.folder().and_then(|folder| DataFolder::last_backup(folder).ok());
     Status {
         version: env!("CARGO_PKG_VERSION"),
@@ -52,6 +56,7 @@ pub(crate) async fn status(doorward: &Doorward) -> Status {
         sizes: doorward.sizes().await,
         free_bytes: doorward.folder().and_then(|folder| folder.reserve().available()),
         last_backup: last_backup.flatten(),
+        audit_troubles: doorward.trail_troubles(),
         doctor: settings.folder().and_then(DataFolder::doctor_report),
     }
 }

@@ -225,6 +225,9 @@ fn details(kind: &EventKind) -> Value {
         EventKind::MailGivenUp { mail, failure } => json!({ "mail": mail, "failure": failure }),
         EventKind::UsersExported { hashes } => json!({ "hashes": hashes }),
         EventKind::AuditExported { format } => json!({ "format": format }),
+        EventKind::AuditSecretReplaced { before, checkpoint } => {
+            json!({ "before": before, "checkpoint": checkpoint })
+        }
         EventKind::TrailPruned { before } => json!({ "before": before }),
         EventKind::EventsLeftOut(LeftOut { kinds, subjects, networks }) => {
             let counts: Map<_, _> =

@@ -35,10 +35,14 @@ impl Row {
 
     /// Whether an installation with this key has written it, and its columns are those of its record.
     fn is_authentic(&self, key: &AuditKey) -> bool {
+        self.salt == key.salt(&self.record) && self.is_consistent()
+    }
+
+    /// Whether its columns are those of its record.
+    fn is_consistent(&self) -> bool {
         let Some(record) = Record::from_text(&self.record) else { return false };
         let actor = record.actor.user().filter(|actor| Some(*actor) != record.subject.as_deref());
-        self.salt == key.salt(&self.record)
-            && record.id == self.id
+        record.id == self.id
             && record.kind == self.kind
             && record.subject == self.subject
             && actor == self.actor.as_deref()
@@ -121,6 +125,9 @@ pub struct Report {
     pub stored: u64,
     /// How many events have no place in the tree yet.
     pub waiting: u64,
+    /// How many events were marked with a secret that is lost. Only checkpoints of then tell whether they were changed.
+    #[serde(default)]
+    pub marked_before: u64,
     /// How many checkpoints the trail was compared with.
     pub checkpoints: usize,
     pub findings: Vec<Finding>,
@@ -194,6 +201,7 @@ impl<'a> Verification<'a> {
             size,
             stored: 0,
             waiting: 0,
+            marked_before: 0,
             checkpoints: checkpoints.len(),
             findings: Vec::new(),
             more: 0,
@@ -235,6 +243,14 @@ impl<'a> Verification<'a> {
             disagreed: Vec::new(),
             above: Vec::new(),
             tiles_seen: BTreeMap::new(),
+        }
+    }
+
+    /// The secret that marks events was lost: this row, which was marked with the one of now, says from which number on it counts.
+    pub fn begin_at(&mut self, row: &Row) {
+        if row.kind == "audit_secret_replaced" && row.is_authentic(self.key) {
+            let before = Record::from_text(&row.record).and_then(|record| record.number("before"));
+            self.report.marked_before = self.report.marked_before.max(before.unwrap_or(0));
         }
     }
 
@@ -299,7 +315,7 @@ impl<'a> Verification<'a> {
         let matching = rows.iter().find(|row| Some(&row.leaf()) == hash);
         if let Some(row) = matching {
             self.report.stored += 1;
-            if row.is_authentic(self.key) {
+            if self.is_authentic(row) {
                 self.read_retention(row);
             } else {
                 self.report.add(Finding::Changed { number, id: row.id.clone() });
@@ -311,7 +327,7 @@ impl<'a> Verification<'a> {
                 continue;
             }
             let is_chosen = chosen.is_some_and(|chosen| chosen.id == row.id);
-            let is_authentic = row.is_authentic(self.key);
+            let is_authentic = self.is_authentic(row);
             if !is_chosen && !is_authentic {
                 self.report.add(Finding::Inserted { id: row.id.clone() });
             } else if self.mismatches.len() < MAX_FINDINGS {
@@ -335,6 +351,11 @@ impl<'a> Verification<'a> {
         let of_tile = hash.copied().unwrap_or_default();
         self.of_tiles.push(of_tile);
         self.of_rows.push(chosen.map_or(of_tile, |row| row.leaf()));
+    }
+
+    fn is_authentic(&self, row: &Row) -> bool {
+        let is_of_before = row.number.is_some_and(|number| number < self.report.marked_before);
+        if is_of_before { row.is_consistent() } else { row.is_authentic(self.key) }
     }
 
     /// Takes note of how far events have reached the end of their retention.
@@ -403,15 +424,14 @@ impl<'a> Verification<'a> {
         match row.number {
             None => {
                 self.report.waiting += 1;
-                if row.is_authentic(self.key) {
+                if self.is_authentic(row) {
                     self.read_retention(row);
                     return;
                 }
                 self.report.add(Finding::Inserted { id: row.id.clone() });
             }
             Some(number) => {
-                let (id, leaf, is_authentic) =
-                    (row.id.clone(), row.leaf(), row.is_authentic(self.key));
+                let (id, leaf, is_authentic) = (row.id.clone(), row.leaf(), self.is_authentic(row));
                 self.mismatches.push(Mismatch { number, id, leaf, is_authentic });
             }
         }

@@ -15,8 +15,8 @@ use http_body_util::BodyExt;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::{
-    Output, block_on, counted, exit_code::Negative, or_not_found, print_json, terminal::visible,
-    within,
+    Output, block_on, counted, exit_code::Negative, export::check_name, or_not_found, print_json,
+    terminal::visible, within,
 };
 use crate::{
     Settings,
@@ -245,13 +245,16 @@ async fn export(
     filter: &Filter,
     format: String,
 ) -> anyhow::Result<()> {
+    let file = file.filter(|file| file != Path::new("-"));
+    if let Some(file) = &file {
+        check_name(file)?;
+    }
     let client = AdminClient::open(settings).await?;
     let mut fields = filter.fields();
     fields.push(("format", format));
     let path = with_query(&format!("{PATH}/export"), &fields);
     let request = Request::builder().uri(path).body(Body::empty())?;
     let mut body = succeed(client.send(request).await?).await?.into_body();
-    let file = file.filter(|file| file != Path::new("-"));
     let mut output = match &file {
         Some(file) => {
             let created = UnfinishedFile::create(file, false);
@@ -268,14 +271,19 @@ async fn export(
         })?;
         if let Ok(data) = frame.into_data() {
             lines += data.iter().filter(|byte| **byte == b'\n').count();
-            output.write_all(&data)?;
+            output.write_all(&data).with_context(|| in_file(file.as_deref()))?;
         }
     }
-    output.finish()?;
+    output.finish().with_context(|| in_file(file.as_deref()))?;
     if let Some(file) = &file {
         eprint_line!("{} in {}", counted(lines, "event", "events"), file.display());
     }
     Ok(())
+}
+
+/// Where an export goes, for errors.
+fn in_file(file: Option<&Path>) -> String {
+    file.map_or_else(|| "standard output".to_owned(), |file| file.display().to_string())
 }
 
 fn published(settings: Settings) -> anyhow::Result<PublishedCheckpoint> {
@@ -355,15 +363,21 @@ fn fewer(checkpoints: String) -> String {
 }
 
 fn print_report(report: &Report, checkpoint: Option<&Path>) {
-    let Report { size, stored, waiting, checkpoints, findings, more } = report;
+    let Report { size, stored, waiting, marked_before, checkpoints, findings, more } = report;
     for finding in findings {
         print_line!("{finding}");
     }
     if *more > 0 {
         print_line!("and {more} more");
     }
+    let count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+    if *marked_before > 0 {
+        print_line!(
+            "the first {} were marked with a secret that is lost: only checkpoints of then, with --key, tell whether they were changed",
+            counted(count(*marked_before), "event", "events")
+        );
+    }
     if report.is_intact() {
-        let count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
         let events = counted(count(*size), "event", "events");
         let compared = match checkpoint {
             Some(_) => counted(*checkpoints, "checkpoint", "checkpoints"),

@@ -27,7 +27,10 @@ use crate::{
     control::{self, AdminClient, Answer, BodyReader, succeed},
     data_folder::DataFolder,
     doorward::open_database,
-    store::archive::{KeySnapshot, RecordCounts, SESSIONS, USERS},
+    store::{
+        OldSchema,
+        archive::{KeySnapshot, RecordCounts, SESSIONS, USERS},
+    },
     token::key_store::stored_secrets,
 };
 
@@ -151,7 +154,7 @@ impl Source {
     async fn open(settings: &Settings) -> anyhow::Result<Self> {
         // A server on PostgreSQL does not need to be asked, and its data folder is locked.
         let without_folder = Settings { data_folder: None, ..settings.clone() };
-        match (open_database(&without_folder).await, &settings.database) {
+        match (open_database(&without_folder, OldSchema::Refuse).await, &settings.database) {
             (Ok(opened), _) => Ok(Self::Database(Box::new(opened))),
             (Err(error), DatabaseUrl::Sqlite(_)) if error.is_in_use() => {
                 let Some(folder) = settings.folder() else { return Err(error.into()) };

@@ -106,7 +106,7 @@ async fn receive(
 }
 
 /// Refuses a name that cannot be written, before the database is read.
-fn check_name(file: &Path) -> anyhow::Result<()> {
+pub(super) fn check_name(file: &Path) -> anyhow::Result<()> {
     match fs::symlink_metadata(file) {
         Ok(found) if found.is_dir() => bail!("{} is a folder: name a file", file.display()),
         Ok(_) => bail!("{} exists: name another file, or remove it", file.display()),

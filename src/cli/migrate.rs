@@ -1,4 +1,4 @@
-//! `doorward migrate --to URL`: copies all data to another database.
+//! `doorward migrate`: gives the database the schema of this version. `--to URL` copies all data to another database.
 
 use anyhow::Context;
 use serde::Serialize;
@@ -11,6 +11,7 @@ use crate::{
     config::{DatabaseUrl, SettingsError},
     doorward::open_database,
     store::{
+        OldSchema,
         archive::{SESSIONS, USERS},
         ensure_postgres_unused,
     },
@@ -26,21 +27,33 @@ struct Migrated {
     checksum: String,
 }
 
+/// A database with the schema of this version, as JSON.
+#[derive(Serialize)]
+struct Adapted {
+    database: String,
+    schema: usize,
+}
+
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
+  doorward migrate
   doorward migrate --to postgres://doorward@db.example.com/doorward
   doorward migrate --to sqlite://new/doorward.db --json")]
 pub(super) struct Migrate {
     /// URL of the new database, in the form of database_url. The settings name the old one
     #[arg(long, value_name = "URL")]
-    to: String,
+    to: Option<String>,
+    /// Keep no copy of a SQLite file before its schema is changed
+    #[arg(long)]
+    no_copy: bool,
     #[command(flatten)]
     output: Output,
 }
 
 impl Migrate {
     pub(super) fn run(self, settings: Settings) -> anyhow::Result<()> {
-        let to = DatabaseUrl::parse(&self.to).ok_or_else(|| {
+        let Some(to) = &self.to else { return self.adapt(&settings) };
+        let to = DatabaseUrl::parse(to).ok_or_else(|| {
             // Without the value, which may contain a password.
             SettingsError::new(
                 "--to: the value is not sqlite:// and a file, or postgres:// as libpq reads it",
@@ -57,8 +70,8 @@ impl Migrate {
             for database in [&from, &to] {
                 ensure_unused(database, &settings).await?;
             }
-            let old = open_database(&settings).await?;
-            let new = open_database(&new_settings).await?;
+            let old = open_database(&settings, self.old_schema()).await?;
+            let new = open_database(&new_settings, self.old_schema()).await?;
             let signs_at = Clock::system().now() + settings.token.publish_before_signing;
             let mut line = ProgressLine::new();
             let mut report = |Progress { step, total, done }: Progress| line.set(step, done, total);
@@ -80,6 +93,32 @@ impl Migrate {
             "start the servers with the new database_url, and keep the old database until they work"
         );
         Ok(())
+    }
+}
+
+impl Migrate {
+    /// Gives the database the schema of this version, as the start of a server does.
+    fn adapt(&self, settings: &Settings) -> anyhow::Result<()> {
+        settings.database.ensure_exists()?;
+        // A server on PostgreSQL may run meanwhile.
+        let settings = Settings { data_folder: None, ..settings.clone() };
+        let schema = block_on(async {
+            let opened = open_database(&settings, self.old_schema()).await?;
+            Ok(opened.installation.store.kind().schema())
+        })?;
+        let database = settings.database.to_string();
+        if self.output.json {
+            return print_json(&Adapted { database, schema });
+        }
+        print_line!("{database} has schema {schema}, that of this version");
+        Ok(())
+    }
+
+    fn old_schema(&self) -> OldSchema {
+        OldSchema::Migrate {
+            announce: |change| eprint_line!("doorward: {change}"),
+            copy: !self.no_copy,
+        }
     }
 }
 

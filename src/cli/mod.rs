@@ -122,7 +122,7 @@ enum Command {
     /// Write all users with their password hashes to a file
     #[command(after_help = export::EXAMPLES)]
     Export(export::Export),
-    /// Copy all data to another database; users stay logged in
+    /// Change the schema of the database to that of this version, or copy all data to another database
     Migrate(migrate::Migrate),
     /// Save everything to one file, while the server runs or not
     Backup(backup::Backup),
@@ -199,7 +199,9 @@ pub fn main() -> ExitCode {
 fn command() -> clap::Command {
     let command = Cli::command().arg(port()).args(setting_flags());
     // The help of `serve` has it.
-    let command = command.mut_arg("new_signing_key", |flag| flag.hide(true));
+    let command = command
+        .mut_arg("new_signing_key", |flag| flag.hide(true))
+        .mut_arg("new_audit_secret", |flag| flag.hide(true));
     command.mut_subcommands(with_settings).after_help(root_help())
 }
 

@@ -20,7 +20,7 @@ use crate::{
     config::{DatabaseUrl, folder_of},
     data_folder::DataFolder,
     store::{
-        PostgresUrl, RestoreError, Store,
+        OldSchema, PostgresUrl, RestoreError, Store,
         archive::{INVITATIONS, ONE_TIME_SECRETS, SESSIONS},
         begin_postgres_restoration,
     },
@@ -91,7 +91,8 @@ impl Restore {
         let replaced_keys = folder.stored_keys().await.map(|keys| keys.ids()).unwrap_or_default();
         if !self.replace && database.try_exists()? {
             let has_users = async {
-                Store::open_sqlite(database, Some(folder.reserve().clone()))?.has_users().await
+                let reserve = Some(folder.reserve().clone());
+                Store::open_sqlite_as(database, reserve, OldSchema::Keep)?.has_users().await
             };
             let has_users = has_users.await.with_context(
                 || "cannot tell whether the database has users: add --replace to move it aside",

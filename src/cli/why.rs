@@ -116,6 +116,7 @@ fn refusal(refusal: api::Refusal) -> Refusal {
         key,
         condition,
         explanation,
+        proxy_address,
         missing,
         headers,
     } = refusal;
@@ -130,6 +131,7 @@ fn refusal(refusal: api::Refusal) -> Refusal {
         key,
         condition,
         explanation,
+        proxy_address,
         missing,
         headers,
     }
@@ -186,6 +188,7 @@ fn print(refusal: &Refusal) {
         key,
         condition,
         explanation,
+        proxy_address,
         missing,
         headers,
     } = refusal;
@@ -211,6 +214,13 @@ fn print(refusal: &Refusal) {
     if let (Some(condition), Some(explanation)) = (condition, explanation) {
         print_line!("condition  {condition}\n");
         print_explanation(explanation, true);
+    }
+    if let Some(address) = proxy_address {
+        print_line!(
+            "\nrequest.address was {address}, the address of the proxy itself: the guard names no proxy, so it does not read whom the \
+             proxy has sent the request for\nset proxy = \"nginx\" (or traefik, caddy, haproxy, envoy) at the guard, and list the proxy \
+             in trusted_proxies"
+        );
     }
     print_headers(headers);
 }

@@ -32,6 +32,8 @@ mod tests;
 mod throttle;
 mod tls;
 mod token;
+#[cfg(feature = "cli")]
+mod unprefixed;
 mod value;
 
 use std::{
@@ -45,6 +47,8 @@ use std::{
 
 use ipnet::IpNet;
 
+#[cfg(feature = "cli")]
+pub(crate) use self::unprefixed::unprefixed_variables;
 pub(crate) use self::{
     audit::AuditSettings,
     branding::BrandingSettings,

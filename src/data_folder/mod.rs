@@ -16,9 +16,13 @@ use std::{
     sync::Arc,
 };
 
+#[cfg(feature = "cli")]
+pub(crate) use self::reserve::is_read_only;
 pub use self::{doctor_report::DoctorReport, reserve::Reserve, spool::Spool};
 use crate::{private_file, token::UnusableKey};
 
+/// What follows the name of a database in that of a copy from before its schema was changed. The number of the schema follows.
+pub(crate) const SCHEMA_COPY: &str = ".schema-";
 /// The name of a file until it is written completely.
 const UNFINISHED: &str = "unfinished";
 
@@ -57,8 +61,8 @@ pub enum Error {
     FactorSecretUnusable(PathBuf),
     /// The file with the secret of the audit trail is damaged.
     #[error(
-        "{}: not a secret of 32 bytes: restore the file from your backup, or delete it: the audit trail then has another public \
-         key, and events of before count as written by somebody else",
+        "{}: not a secret of 32 bytes: restore the file from your backup, or delete it and start once with --new-audit-secret: the \
+         audit trail then has another public key, and events of before are verified with --key",
         .0.display()
     )]
     AuditSecretUnusable(PathBuf),
@@ -72,7 +76,18 @@ fn advice(error: &io::Error) -> &'static str {
         io::ErrorKind::PermissionDenied => {
             ": run doorward as a user who may write there, or choose another folder"
         }
+        io::ErrorKind::ReadOnlyFilesystem => {
+            ": the disk is read-only, not full: look for its errors (dmesg), and mount it writable"
+        }
         _ => "",
+    }
+}
+
+impl Error {
+    /// Whether the disk is read-only.
+    #[cfg(feature = "cli")]
+    pub(crate) fn is_read_only(&self) -> bool {
+        matches!(self, Self::Io { error, .. } if error.kind() == io::ErrorKind::ReadOnlyFilesystem)
     }
 }
 
@@ -222,8 +237,9 @@ impl AsRef<Path> for SocketPath {
 fn is_ours(name: &OsStr, database: Option<&OsStr>) -> bool {
     let Some(name) = name.to_str() else { return false };
     let of_database = database.and_then(OsStr::to_str).and_then(|file| name.strip_prefix(file));
-    of_database.is_some_and(|rest| ["", "-wal", "-shm", "-journal"].contains(&rest))
-        || ["doorward.lock", "doorward.sock", "doorward.reserve", UNFINISHED].contains(&name)
+    of_database.is_some_and(|rest| {
+        ["", "-wal", "-shm", "-journal"].contains(&rest) || rest.starts_with(SCHEMA_COPY)
+    }) || ["doorward.lock", "doorward.sock", "doorward.reserve", UNFINISHED].contains(&name)
         || key_files::is_key_file(name)
         || last_backup::is_time_of_backup(name)
         || doctor_report::is_report(name)

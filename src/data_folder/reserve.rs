@@ -42,7 +42,10 @@ impl Reserve {
         let held = self.held();
         let mut sizes = (0..8).map(|halvings| Self::BYTES >> halvings).filter(|size| *size > held);
         if held < Self::BYTES && !sizes.any(|size| self.resize(size).is_ok()) && held == 0 {
-            tracing::warn!("no space for the reserve file: the disk is full");
+            match self.is_disk_read_only() {
+                true => tracing::warn!("cannot write the reserve file: the disk is read-only"),
+                false => tracing::warn!("no space for the reserve file: the disk is full"),
+            }
         }
     }
 
@@ -84,6 +87,11 @@ impl Reserve {
         self.available().is_some_and(|bytes| bytes < Self::FULL_BELOW)
     }
 
+    /// Whether nothing can be written, however much space there is.
+    pub fn is_disk_read_only(&self) -> bool {
+        self.path.parent().is_some_and(is_read_only)
+    }
+
     fn spent(&self) -> MutexGuard<'_, Option<u64>> {
         self.spent.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -112,6 +120,11 @@ impl Reserve {
     fn shrink(&self, file: &File, held: u64) {
         let _ = if held == 0 { fs::remove_file(&self.path) } else { file.set_len(held) };
     }
+}
+
+/// Whether a folder is on a disk that is mounted read-only.
+pub(crate) fn is_read_only(folder: &Path) -> bool {
+    rustix::fs::access(folder, rustix::fs::Access::WRITE_OK) == Err(rustix::io::Errno::ROFS)
 }
 
 #[cfg(test)]

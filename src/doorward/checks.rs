@@ -3,7 +3,7 @@
 
 use std::sync::atomic::Ordering;
 
-use super::Doorward;
+use super::{Doorward, TrailTrouble};
 use crate::config::DatabaseUrl;
 
 /// One part, and what is wrong with it.
@@ -45,6 +45,10 @@ impl Doorward {
                 true => Err("The signing keys cannot be read or rotated: see the log."),
             },
         );
+        let troubles: Vec<_> =
+            self.trail_troubles().iter().map(TrailTrouble::public_text).collect();
+        let troubles = troubles.join(" ");
+        add("audit", if troubles.is_empty() { Ok(()) } else { Err(&troubles) });
         if let (DatabaseUrl::Sqlite(_), Some(folder)) = (&self.settings().database, self.folder()) {
             let reserve = folder.reserve();
             add(

@@ -1,5 +1,7 @@
 //! The handle of one service: its state, and access to it for the other modules.
 
+mod audit_secret;
+mod checkpoints;
 mod checks;
 mod connection_counts;
 mod counts;
@@ -9,6 +11,7 @@ mod outbox;
 mod request_counts;
 mod sizes;
 mod trail;
+mod trail_health;
 mod upkeep;
 mod witness;
 
@@ -24,9 +27,11 @@ use std::{
 use arc_swap::{ArcSwap, Guard as Borrowed};
 
 pub(crate) use self::{
+    audit_secret::LostAuditSecret,
     connection_counts::ConnectionCounts,
     open::{MissingKey, OpenedDatabase, open_database},
     request_counts::Answered,
+    trail_health::{TrailPart, TrailTrouble},
 };
 pub use self::{counts::Counts, open::OpenError};
 use self::{outbox::MailDelivery, sizes::LastSizes, trail::Trail};

@@ -6,20 +6,20 @@ use arc_swap::ArcSwap;
 
 use super::{
     Counts, Doorward, Inner,
+    audit_secret::{LostAuditSecret, use_audit_secret},
     outbox::{self, MailDelivery},
     sizes::LastSizes,
     trail::Trail,
 };
 use crate::{
     access::{api_key::ApiKeys, caller::Callers, policy::Designated, refusals::Refusals},
-    audit::AuditKey,
     clock::Clock,
     config::{DatabaseUrl, Settings, SettingsError, folder_of},
     credential::password::{Hasher, HasherError},
     data_folder::{self, DataFolder},
     mail::TransportError,
     network::{Probes, ProxyWarnings},
-    store::{self, Connectivity, MemoryDatabase, Store, archive::Installation},
+    store::{self, Connectivity, MemoryDatabase, OldSchema, Store, archive::Installation},
     throttle::{AccountSecret, Throttle},
     token::{
         cookie::CookieMint,
@@ -66,6 +66,20 @@ pub enum OpenError {
          (doorward user factor reset)"
     )]
     FactorSecretMissing(DatabaseUrl),
+    /// The secret of an existing audit trail is missing.
+    #[error(
+        "{0}: the secret of the audit trail (audit-secret) is missing, and the trail has events: restore it from your backup, or \
+         start once with `doorward serve --new-audit-secret` to go on under a new name, after which `doorward audit verify --key` \
+         with the old public key verifies the events of before"
+    )]
+    AuditSecretMissing(DatabaseUrl),
+    /// The secret of the audit trail is not the one that its last checkpoint is signed with.
+    #[error(
+        "{0}: the secret of the audit trail (audit-secret) is not the one that the trail was written with: restore it from your \
+         backup, or start once with `doorward serve --new-audit-secret` to go on under a new name, after which `doorward audit \
+         verify --key` with the old public key verifies the events of before"
+    )]
+    AuditSecretReplaced(DatabaseUrl),
     /// Users have passkeys that they could not use with these settings.
     #[error("users have passkeys for the domain {domain}, which they could not use: {advice}")]
     PasskeyDomain {
@@ -112,6 +126,14 @@ impl OpenedFor {
         matches!(self, Self::Serve | Self::Command { makes_secrets: true })
     }
 
+    /// A command leaves the schema to a server, or to `doorward migrate`.
+    fn old_schema(self) -> OldSchema {
+        match self {
+            Self::Serve => OldSchema::MIGRATE,
+            Self::Command { .. } => OldSchema::Refuse,
+        }
+    }
+
     async fn secret(
         self,
         key_store: &dyn KeyStore,
@@ -156,7 +178,22 @@ impl Doorward {
         missing_key: MissingKey,
         clock: Clock,
     ) -> Result<Self, OpenError> {
-        Self::open_for(OpenedFor::Serve, settings, missing_key, clock).await
+        let lost = LostAuditSecret::Refuse;
+        Self::open_for(OpenedFor::Serve, settings, missing_key, lost, clock).await
+    }
+
+    /// As [`Self::open_with`], with a choice for a lost secret of the audit trail.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    #[cfg(feature = "cli")]
+    pub(crate) async fn open_to_serve(
+        settings: Settings,
+        missing_key: MissingKey,
+        lost: LostAuditSecret,
+    ) -> Result<Self, OpenError> {
+        let clock = Clock::system();
+        Self::open_for(OpenedFor::Serve, settings, missing_key, lost, clock).await
     }
 
     /// Opens the database for a command, without the steps that only a server takes at its start. For a command that makes
@@ -166,13 +203,15 @@ impl Doorward {
         makes_secrets: bool,
     ) -> Result<Self, OpenError> {
         let opened_for = OpenedFor::Command { makes_secrets };
-        Self::open_for(opened_for, settings, MissingKey::Refuse, Clock::system()).await
+        let (missing, lost) = (MissingKey::Refuse, LostAuditSecret::Refuse);
+        Self::open_for(opened_for, settings, missing, lost, Clock::system()).await
     }
 
     async fn open_for(
         opened_for: OpenedFor,
         settings: Settings,
         missing_key: MissingKey,
+        lost_audit_secret: LostAuditSecret,
         clock: Clock,
     ) -> Result<Self, OpenError> {
         settings.check()?;
@@ -184,7 +223,8 @@ impl Doorward {
             }
             OpenedFor::Command { .. } => ServerParts { logo: None, mail_delivery: None },
         };
-        let OpenedDatabase { folder, installation } = open_database(&settings).await?;
+        let OpenedDatabase { folder, installation } =
+            open_database(&settings, opened_for.old_schema()).await?;
         let store = installation.store;
         let in_store = |error| OpenError::Store { database: settings.database.clone(), error };
         if store.is_move_unfinished().await.map_err(in_store)? {
@@ -226,9 +266,7 @@ impl Doorward {
         }
         let factor_secret = opened_for.secret(&*key_store, SecretName::Factors).await?;
         // A command that writes leaves events, which must be marked as those of the server are.
-        let audit_secret = shared_secret(&*key_store, SecretName::Audit).await;
-        let audit_secret = audit_secret.map_err(signing_keys::Error::from)?;
-        store.use_audit_key(Arc::new(AuditKey::new(&audit_secret)));
+        use_audit_secret(&store, &*key_store, lost_audit_secret, &settings.database, now).await?;
         let keys = SigningKeys::open(key_store, tokens_exist, terms, lifetime, now).await?;
         if opened_for == OpenedFor::Serve {
             settings.guards.log_warnings();
@@ -329,13 +367,16 @@ pub(crate) struct OpenedDatabase {
 }
 
 /// Opens the database that the settings name. Creates it on first use.
-pub(crate) async fn open_database(settings: &Settings) -> Result<OpenedDatabase, OpenError> {
+pub(crate) async fn open_database(
+    settings: &Settings,
+    old: OldSchema,
+) -> Result<OpenedDatabase, OpenError> {
     let in_store = |error| OpenError::Store { database: settings.database.clone(), error };
     match &settings.database {
         DatabaseUrl::Sqlite(file) => {
             let folder = Arc::new(DataFolder::open(folder_of(file))?);
             folder.restrict_permissions(Some(file));
-            let opened = Store::open_sqlite(file, Some(Arc::clone(folder.reserve())));
+            let opened = Store::open_sqlite_as(file, Some(Arc::clone(folder.reserve())), old);
             let store = Arc::new(opened.map_err(in_store)?);
             let key_store = Arc::clone(&folder) as _;
             let installation = Installation { store, key_store };
@@ -344,7 +385,7 @@ pub(crate) async fn open_database(settings: &Settings) -> Result<OpenedDatabase,
         DatabaseUrl::Postgres(url) => {
             let folder = settings.folder().map(DataFolder::open).transpose()?.map(Arc::new);
             folder.iter().for_each(|folder| folder.restrict_permissions(None));
-            let opened = Store::open_postgres(url, settings.postgres.clone()).await;
+            let opened = Store::open_postgres_as(url, settings.postgres.clone(), old).await;
             let (store, key_store) = opened.map_err(in_store)?;
             let installation = Installation { store: Arc::new(store), key_store };
             Ok(OpenedDatabase { folder, installation })

@@ -1,11 +1,8 @@
-//! Upkeep of the audit trail: what was refused is written, events get their places in the tree, and checkpoints are published.
+//! Upkeep of the audit trail: what was refused is written, events get their places in the tree, and old ones are deleted.
 
 use std::{
-    fs::{File, OpenOptions},
-    io::{self, Read as _, Seek as _, SeekFrom, Write as _},
-    path::Path,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::{Duration, Instant},
@@ -13,7 +10,7 @@ use std::{
 
 use tokio::sync::OwnedMutexGuard;
 
-use super::Doorward;
+use super::{Doorward, checkpoints::Published, trail_health::TrailHealth};
 use crate::{
     audit::{AuditKey, SignedCheckpoint},
     config::{self, Settings},
@@ -27,7 +24,9 @@ pub(super) struct Trail {
     /// Whether the start is recorded.
     has_started: AtomicBool,
     /// The latest checkpoint that this process has published.
-    published: Mutex<Option<SignedCheckpoint>>,
+    pub(super) published: Mutex<Option<Published>>,
+    /// What is wrong with what protects it.
+    pub(super) health: TrailHealth,
     /// How many events the checkpoint has that the witness has cosigned last, as far as this process knows.
     pub(super) witnessed: AtomicU64,
     /// One verification at a time over the network: each has a thread and reads from a snapshot of its own.
@@ -50,13 +49,15 @@ impl Doorward {
         const INTERVAL: Duration = Duration::from_secs(1);
         const BETWEEN_CHECKPOINTS: Duration = Duration::from_secs(60);
         const WITNESS_TIME: Duration = Duration::from_secs(10);
-        let (mut failing, mut published_at) = (false, Instant::now());
+        // The first checkpoint follows the record of the start, so that trouble with it is known at once.
+        let (mut failing, mut published_at) = (false, None::<Instant>);
         loop {
             let outcome = async {
                 self.record_start().await?;
                 self.record_refused().await?;
-                if published_at.elapsed() >= BETWEEN_CHECKPOINTS {
-                    published_at = Instant::now();
+                if published_at.is_none_or(|at| at.elapsed() >= BETWEEN_CHECKPOINTS) {
+                    published_at = Some(Instant::now());
+                    self.check_audit_secret().await;
                     self.record_left_out().await?;
                     self.publish_checkpoint(WITNESS_TIME).await?;
                 }
@@ -144,34 +145,6 @@ impl Doorward {
         Ok(checkpoint.filter(|stored| stored.checkpoint == signed.checkpoint).unwrap_or(signed))
     }
 
-    /// Signs the state of the tree, has it cosigned, and writes it to the log and to the file, unless it has not changed. `limit` is
-    /// the time for the witness.
-    async fn publish_checkpoint(&self, limit: Duration) -> Result<(), store::Error> {
-        let signed = self.sign_checkpoint().await?;
-        let published =
-            || self.inner.trail.published.lock().unwrap_or_else(PoisonError::into_inner);
-        if signed.checkpoint.size == 0
-            || published().as_ref().is_some_and(|last| last.checkpoint == signed.checkpoint)
-        {
-            return Ok(());
-        }
-        let signed = self.have_cosigned(signed, limit).await?;
-        let stored = self.store().audit_tree().await?.checkpoint;
-        // Another instance may have published a later one meanwhile.
-        if stored.is_none_or(|stored| stored.checkpoint.size <= signed.checkpoint.size) {
-            self.store().set_checkpoint(&signed).await?;
-        }
-        let text = signed.to_string();
-        tracing::info!(size = signed.checkpoint.size, checkpoint = &*text, "audit checkpoint");
-        if let Some(file) = &self.settings().audit.checkpoint_file
-            && let Err(error) = append(file, &text)
-        {
-            tracing::error!(file = %file.display(), %error, "cannot write the checkpoint of the audit trail");
-        }
-        *published() = Some(signed);
-        Ok(())
-    }
-
     /// Deletes events that have reached the end of their retention. Their hashes stay, and an event says so.
     pub(super) async fn prune_trail(&self) -> Result<(), store::Error> {
         const BATCH: usize = 1000;
@@ -220,17 +193,4 @@ fn changed_settings(settings: &Settings) -> Vec<(&'static str, String)> {
     let default = Settings::default();
     let changed = config::keys().filter(|key| key.value(settings) != key.value(&default));
     changed.map(|key| (key.name, key.value(settings))).collect()
-}
-
-/// Appends to a file, so that it can be one that nobody may change otherwise (`chattr +a`).
-fn append(path: &Path, text: &str) -> io::Result<()> {
-    let mut file = OpenOptions::new().create(true).append(true).open(path)?;
-    // A full disk or a crash may have left half a line.
-    let is_torn = File::open(path).is_ok_and(|mut read| {
-        let mut last = [0];
-        read.seek(SeekFrom::End(-1)).is_ok() && read.read_exact(&mut last).is_ok() && last != *b"\n"
-    });
-    let text = if is_torn { format!("\n{text}") } else { text.to_owned() };
-    file.write_all(text.as_bytes())?;
-    file.sync_data()
 }

@@ -5,7 +5,7 @@ use std::{sync::atomic::Ordering, time::Duration};
 
 use bytes::Bytes;
 
-use super::Doorward;
+use super::{Doorward, trail_health::TrailPart};
 use crate::{
     audit::{AddCheckpoint, SignedCheckpoint, parse_signatures, tree},
     outbound::http::{Error as HttpError, post},
@@ -34,27 +34,48 @@ enum Failure {
     Store(#[from] store::Error),
 }
 
+impl Failure {
+    /// A witness that has no time is as one that does not answer. Any other answer is a refusal, which does not end by itself.
+    fn part(&self) -> TrailPart {
+        match self {
+            Self::Http(_) | Self::Status(429 | 500..) => TrailPart::WitnessUnreachable,
+            _ => TrailPart::WitnessRefuses,
+        }
+    }
+}
+
 impl Doorward {
-    /// The checkpoint with the signature of the witness, if one is set and gives it.
+    /// The checkpoint with the signature of the witness, if one is set and gives it; and whether nothing is left to do.
     pub(super) async fn have_cosigned(
         &self,
         signed: SignedCheckpoint,
         limit: Duration,
-    ) -> Result<SignedCheckpoint, store::Error> {
-        let Some(url) = &self.settings().audit.witness else { return Ok(signed) };
-        match self.ask_witness(url, &signed, limit).await {
-            Ok(cosigned) => Ok(cosigned),
-            Err(Failure::Store(error)) => Err(error),
-            Err(Failure::Overtaken) => Ok(signed),
-            Err(error @ Failure::NotContinued { .. }) => {
-                tracing::error!(%error, witness = url, "the witness refuses the audit trail");
-                Ok(signed)
-            }
+    ) -> Result<(SignedCheckpoint, bool), store::Error> {
+        let Some(url) = &self.settings().audit.witness else { return Ok((signed, true)) };
+        let health = &self.inner.trail.health;
+        let (cosigned, is_done) = match self.ask_witness(url, &signed, limit).await {
+            Ok(cosigned) => (cosigned, true),
+            Err(Failure::Store(error)) => return Err(error),
+            Err(Failure::Overtaken) => (signed, true),
             Err(error) => {
-                tracing::warn!(%error, witness = url, "the witness has not cosigned the audit trail");
-                Ok(signed)
+                let part = error.part();
+                if health.begin(part, self.now(), format!("{url}: {error}")) {
+                    log_failure(part, url, &error);
+                }
+                let other = match part {
+                    TrailPart::WitnessRefuses => TrailPart::WitnessUnreachable,
+                    _ => TrailPart::WitnessRefuses,
+                };
+                health.end(other);
+                return Ok((signed, false));
             }
+        };
+        let has_recovered =
+            [TrailPart::WitnessRefuses, TrailPart::WitnessUnreachable].map(|part| health.end(part));
+        if has_recovered.contains(&true) {
+            tracing::info!(witness = url, "the witness cosigns the audit trail again");
         }
+        Ok((cosigned, is_done))
     }
 
     async fn ask_witness(
@@ -99,5 +120,16 @@ impl Doorward {
             }
         }
         Err(Failure::Status(409))
+    }
+}
+
+fn log_failure(part: TrailPart, url: &str, error: &Failure) {
+    match part {
+        TrailPart::WitnessRefuses => {
+            tracing::error!(%error, witness = url, "the witness refuses the audit trail");
+        }
+        _ => {
+            tracing::warn!(%error, witness = url, "the witness has not cosigned the audit trail");
+        }
     }
 }

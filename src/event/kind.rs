@@ -242,6 +242,13 @@ pub enum EventKind {
         /// Of the file.
         format: &'static str,
     },
+    /// The secret of the audit trail was lost, and the operator has ordered to go on with another one. Later events are marked with it.
+    AuditSecretReplaced {
+        /// The number of the first of these.
+        before: u64,
+        /// The last checkpoint that is signed with the lost secret.
+        checkpoint: Option<String>,
+    },
     /// Events of the audit trail have reached the end of their retention.
     TrailPruned {
         /// The number of the first event that is kept.
@@ -372,6 +379,7 @@ names! {
     GuardRefused { .. } => "guard_refused",
     MailGivenUp { .. } => "mail_given_up",
     AuditExported { .. } => "audit_exported",
+    AuditSecretReplaced { .. } => "audit_secret_replaced",
     TrailPruned { .. } => "trail_pruned",
     EventsLeftOut(_) => "events_left_out",
 }

@@ -65,6 +65,9 @@ pub(super) fn write(event: &Event) {
         EventKind::UsersExported { hashes } => {
             info!(hashes, actor, "all users exported by {whom}")
         }
+        EventKind::AuditSecretReplaced { before, .. } => {
+            warn!(before, "the audit trail goes on under a new name: its secret was lost");
+        }
         EventKind::AuditExported { format } => {
             info!(format, actor, "audit trail exported by {whom}")
         }

@@ -13,7 +13,7 @@ use crate::{
     count::Label,
     credential::password::Hasher,
     data_folder::DataFolder,
-    doorward::Answered,
+    doorward::{Answered, TrailPart},
     log,
     store::{Connectivity, NotReady, Sizes},
 };
@@ -50,6 +50,7 @@ pub(crate) fn write(
     write_mail(doorward, snapshot, metrics)?;
     write_backup(doorward, metrics)?;
     write_folder(doorward, metrics)?;
+    write_trail(doorward, metrics)?;
     let dropped = log::dropped();
     metrics.counter(
         "doorward_log_lines_dropped",
@@ -315,6 +316,16 @@ fn write_folder(doorward: &Doorward, metrics: &mut Exposition<'_>) -> fmt::Resul
         "doorward_signing_key_created_timestamp_seconds",
         "When the file of the signing key was written, in seconds since 1970",
         since_1970.as_secs_f64(),
+    )
+}
+
+fn write_trail(doorward: &Doorward, metrics: &mut Exposition<'_>) -> fmt::Result {
+    let troubles = doorward.trail_troubles();
+    let fails = |part: TrailPart| troubles.iter().any(|trouble| trouble.part == part);
+    metrics.gauges(
+        "doorward_audit_trouble",
+        "Whether something that protects the audit trail fails, by what fails: 1 or 0",
+        TrailPart::ALL.iter().map(|part| ([("trouble", part.label())], u64::from(fails(*part)))),
     )
 }
 

@@ -20,6 +20,7 @@ mod invitations;
 mod known_networks;
 mod login_failures;
 mod memory;
+mod old_schema;
 mod one_time_secrets;
 mod outbox;
 #[cfg(feature = "postgres")]
@@ -68,6 +69,7 @@ pub use self::{
     factors::{AddFactor, AddedIn, FactorUse, FirstPasskey, Holder, MAX_PASSKEYS, RemoveFactor},
     imported_hashes::ImportedHash,
     memory::MemoryDatabase,
+    old_schema::{BackupBefore, OldSchema, SchemaChange},
     one_time_secrets::OneTimeUse,
     outbox::ClaimedMail,
     postgres::PostgresUrl,
@@ -78,7 +80,8 @@ pub use self::{
     users::Conditional,
 };
 use self::{
-    engine::Engine,
+    engine::{DatabaseKind, Engine},
+    old_schema::OlderSchema,
     row::Row,
     user_record::UserRecord,
     value::Value,
@@ -114,7 +117,19 @@ impl Store {
     /// # Errors
     /// If the file cannot be opened, or a newer version has written it.
     pub fn open_sqlite(file: &Path, reserve: Option<Arc<Reserve>>) -> Result<Self, Error> {
-        Ok(Self::over(Box::new(sqlite::open(file, reserve)?)))
+        Self::open_sqlite_as(file, reserve, OldSchema::MIGRATE)
+    }
+
+    /// As [`Self::open_sqlite`], with a choice for an older schema.
+    ///
+    /// # Errors
+    /// As [`Self::open_sqlite`], or if the schema is refused.
+    pub(crate) fn open_sqlite_as(
+        file: &Path,
+        reserve: Option<Arc<Reserve>>,
+        old: OldSchema,
+    ) -> Result<Self, Error> {
+        Ok(Self::over(Box::new(sqlite::open(file, reserve, old)?)))
     }
 
     /// An empty database in the memory of this process. It ends with this store.
@@ -129,11 +144,24 @@ impl Store {
     ///
     /// # Errors
     /// If it cannot be reached, or a newer version has written it.
+    #[cfg(feature = "internals")]
     pub async fn open_postgres(
         url: &PostgresUrl,
         options: PostgresOptions,
     ) -> Result<(Self, Arc<dyn KeyStore>), Error> {
-        let (engine, keys) = postgres::open(url, options).await?;
+        Self::open_postgres_as(url, options, OldSchema::MIGRATE).await
+    }
+
+    /// As [`Self::open_postgres`], with a choice for an older schema.
+    ///
+    /// # Errors
+    /// As [`Self::open_postgres`], or if the schema is refused.
+    pub(crate) async fn open_postgres_as(
+        url: &PostgresUrl,
+        options: PostgresOptions,
+        old: OldSchema,
+    ) -> Result<(Self, Arc<dyn KeyStore>), Error> {
+        let (engine, keys) = postgres::open(url, options, old).await?;
         Ok((Self::over(engine), keys))
     }
 
@@ -144,6 +172,10 @@ impl Store {
             wake_mail: OnceLock::new(),
             audit_key: OnceLock::new(),
         }
+    }
+
+    pub(crate) fn kind(&self) -> DatabaseKind {
+        self.engine.kind()
     }
 
     /// What is known of the events of this process. The store publishes those of each change after its commit.

@@ -3,7 +3,9 @@
 
 use std::{fmt, sync::Arc};
 
-use super::{Error, PostgresOptions, RestoreError, archive::Restoration, engine::Engine};
+use super::{
+    Error, OldSchema, PostgresOptions, RestoreError, archive::Restoration, engine::Engine,
+};
 use crate::token::key_store::KeyStore;
 
 /// Unknown here. The format of a backup tells whether this version can read it.
@@ -38,6 +40,7 @@ impl fmt::Display for PostgresUrl {
 pub(super) async fn open(
     url: &PostgresUrl,
     _options: PostgresOptions,
+    _old: OldSchema,
 ) -> Result<(Box<dyn Engine>, Arc<dyn KeyStore>), Error> {
     match *url {}
 }

@@ -20,6 +20,9 @@ pub struct DatabaseReport {
     pub connections: Option<u64>,
     /// The most connections that a database server accepts.
     pub max_connections: Option<u64>,
+    /// Whether the role may do everything on the database server.
+    #[serde(default)]
+    pub is_superuser: Option<bool>,
     /// How many standbys are connected.
     pub standbys: Option<u64>,
     /// `synchronous_standby_names`: commits wait for these standbys.

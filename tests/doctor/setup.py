@@ -37,6 +37,8 @@ PROXIES = {
     "appending": ("good", ["X-Forwarded-For $proxy_add_x_forwarded_for", "X-Forwarded-Proto https"], ""),
     "hiding": ("good", ['X-Forwarded-For ""', "X-Forwarded-Proto https"], ""),
     "passing": ("good", ["X-Forwarded-For $passed_address", "X-Forwarded-Proto https"], ""),
+    # It names no client itself, and lets clients name one.
+    "passing only": ("good", ["X-Forwarded-For $http_x_forwarded_for", "X-Forwarded-Proto https"], ""),
     "plain scheme": ("good", ["X-Forwarded-For $remote_addr", "X-Forwarded-Proto http"], ""),
     "elsewhere on the network": ("good", GOOD, "proxy_bind 127.0.0.9;"),
     "expired": ("expired", GOOD, ""),
@@ -86,11 +88,12 @@ class Doctor:
     def __init__(self, settings, authority):
         self.settings, self.authority = settings, authority
 
-    def run(self, *flags, **more):
+    def run(self, *flags, cwd=None, **more):
         command = [BINARY, "doctor", "--config", self.settings, *flags]
         more = {name: str(value) for name, value in more.items()}
         done = subprocess.run(
             list(map(str, command)),
+            cwd=cwd,
             env=variables(SSL_CERT_FILE=str(self.authority), **more),
             capture_output=True,
             text=True,

@@ -15,7 +15,9 @@ from pathlib import Path
 import pytest
 from harness import BINARY
 from harness.ports import reserved_port
-from harness.postgres import PASSWORD
+from harness.postgres import PASSWORD, ROLE
+from harness.service import Service
+from harness.wait import eventually
 from setup import Doctor, OurProxy, serve, variables
 
 # Flags for a command only, so the running server has another value.
@@ -53,6 +55,7 @@ def test_the_text_names_the_mistake_and_what_to_do(site):
         ("appending", set()),
         ("hiding", {"proxy-hides-clients"}),
         ("passing", {"proxy-forgeable"}),
+        ("passing only", {"proxy-hides-clients", "proxy-forgeable"}),
         ("plain scheme", {"proxy-scheme"}),
         ("elsewhere on the network", {"proxy-untrusted"}),
         ("another site", {"public-url-elsewhere"}),
@@ -153,6 +156,37 @@ def test_settings_that_cannot_be_used(site):
 
 def test_a_variable_without_the_prefix(site):
     assert set(site.doctor.findings(doorward_listen="127.0.0.1:80")) == {"variable-ignored"}
+
+
+@pytest.mark.parametrize(
+    "variable, value",
+    [
+        ("TOKEN_LIFETIME", "1h"),
+        ("LISTEN", "127.0.0.1:8080"),
+        ("DATABASE_URL", "postgres://shop@db.example.com/shop"),
+        ("MAIL_URL", "smtp://mail.example.com"),
+        ("PUBLIC_URL", "https://shop.example.com"),
+    ],
+)
+def test_a_variable_of_a_setting_without_any_prefix(site, tmp_path, variable, value):
+    # The settings of the site have all of these but one.
+    found = site.doctor.findings(**{variable: value})
+    assert set(found) == ({"variable-ignored"} if variable == "TOKEN_LIFETIME" else set())
+    bare = tmp_path / "doorward.toml"
+    bare.write_text("")
+    doctor = Doctor(bare, site.authority)
+    found = doctor.findings(cwd=tmp_path, **{variable: value})
+    assert variable in found["variable-ignored"]["problem"], found
+    assert f"DOORWARD_{variable}" in found["variable-ignored"]["advice"], found
+    # It can only be for another program.
+    assert "variable-ignored" not in doctor.findings(cwd=tmp_path, **{variable: "elsewhere"})
+
+
+def test_a_start_mentions_such_a_variable_and_does_not_fail():
+    with Service(TOKEN_LIFETIME="1h", MAIL_URL="none of ours") as service:
+        lines = [json.loads(line) for line in service.output().splitlines()]
+    mentioned = [(line["level"], line["variable"]) for line in lines if "variable" in line]
+    assert mentioned == [("INFO", "TOKEN_LIFETIME")], lines
 
 
 def test_modes_of_files(site):
@@ -324,6 +358,77 @@ def test_a_small_disk(site, tmp_path, write_settings):
         subprocess.run(["umount", disk], check=True)
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts a disk")
+def test_a_read_only_disk(site, tmp_path, write_settings):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=600m", "doorward-test", disk], capture_output=True)
+    if mounted.returncode:
+        pytest.skip(f"cannot mount a disk: {mounted.stderr}")
+    try:
+        port = reserved_port()
+        settings = write_settings(tmp_path, port, f"http://127.0.0.1:{port}", f"sqlite://{disk}/data/doorward.db")
+        with serve(tmp_path, settings, port):
+            pass
+        subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
+        command = [BINARY, "doctor", "--json", "--config", settings]
+        done = subprocess.run(command, env=variables(), capture_output=True, text=True, timeout=60)
+        found = {finding["name"]: finding for finding in json.loads(done.stdout)["findings"]}
+        assert set(found) == {"disk-read-only"}, found
+        assert "mount it writable" in found["disk-read-only"]["advice"], found
+        start = subprocess.run([BINARY, "--config", settings], env=variables(), capture_output=True, text=True, timeout=60)
+        assert start.returncode == 1 and "the disk is read-only, not full" in start.stderr, start
+    finally:
+        subprocess.run(["umount", disk], check=True)
+
+
+def test_what_protects_the_audit_trail(site, tmp_path, write_settings):
+    port, data = reserved_port(), tmp_path / "data"
+    settings = write_settings(tmp_path, port, f"http://127.0.0.1:{port}", f"sqlite://{data}/doorward.db")
+    doctor, good = Doctor(settings, site.authority), settings.read_text()
+
+    def key(*flags):
+        command = [BINARY, "audit", "key", *flags, "--config", site.settings]
+        return subprocess.check_output(command, env=variables(), text=True).strip()
+
+    def found_with(audit):
+        """The findings of a running server with these settings, as soon as there is one."""
+        settings.write_text(f"{good}\n[audit]\n{audit}\n")
+        with serve(tmp_path, settings, port):
+            deadline = time.monotonic() + 60
+            while not (found := doctor.findings()) and time.monotonic() < deadline:
+                time.sleep(0.2)
+            return found
+
+    witness_key = f"witness_key = '{key('--witness')}'"
+    found = found_with(f"witness = 'http://127.0.0.1:1/audit/witness'\n{witness_key}")
+    assert set(found) == {"witness-unreachable"}
+    assert re.match(r"since 20\S+Z, the witness cannot be reached: http://127.0.0.1:1", found["witness-unreachable"]["problem"])
+    # The site witnesses nobody.
+    found = found_with(f"witness = 'http://127.0.0.1:{site.port}/audit/witness'\n{witness_key}")
+    assert set(found) == {"witness-refuses"} and "witness_for" in found["witness-refuses"]["advice"], found
+    missing = f"checkpoint_file = '{tmp_path}/missing/checkpoints'"
+    found = found_with(missing)
+    assert set(found) == {"checkpoint-file"} and "missing/checkpoints" in found["checkpoint-file"]["problem"], found
+    assert set(doctor.findings()) == {"checkpoint-file", "server-not-running"}
+    settings.write_text(good)
+    secret, kept = data / "audit-secret", tmp_path / "audit-secret"
+    with serve(tmp_path, settings, port):
+        assert doctor.findings() == {}
+        secret.rename(kept)
+        found = doctor.findings()
+        assert set(found) == {"audit-secret"} and "restore" in found["audit-secret"]["advice"], found
+        kept.rename(secret)
+        assert doctor.findings() == {}
+        shutil.copy(secret, kept)
+    for replace in (lambda: secret.unlink(), lambda: secret.write_bytes(bytes(32))):
+        replace()
+        secret.exists() and secret.chmod(0o600)
+        found = doctor.findings()
+        assert set(found) == {"audit-secret"} and "--new-audit-secret" in found["audit-secret"]["problem"], found
+    shutil.copy(kept, secret)
+
+
 def test_postgresql(site, tmp_path, write_settings, postgres):
     port, url = reserved_port(), postgres.url(postgres.fresh_database())
     folder = f'data_folder = "{tmp_path}/data"\n'
@@ -334,6 +439,13 @@ def test_postgresql(site, tmp_path, write_settings, postgres):
         checked = doctor.run("--verbose").stdout
         assert "checked: database: PostgreSQL 1" in checked and "connections are used" in checked, checked
         assert set(doctor.findings("--database-connections=100")) == {"database-connections", CHANGED}
+        postgres.query(f"ALTER ROLE {ROLE} SUPERUSER")
+        try:
+            # Connections of before keep the right that they had.
+            eventually("the role is a superuser", lambda: set(doctor.findings()) == {"database-superuser"})
+        finally:
+            postgres.query(f"ALTER ROLE {ROLE} NOSUPERUSER")
+        eventually("the role is none any more", lambda: doctor.findings() == {})
         settings.chmod(0o644)
         found = doctor.findings()
         assert set(found) == {"secret-readable"} and PASSWORD not in str(found), found
@@ -370,6 +482,8 @@ def test_every_documented_mistake_is_planted_or_listed_as_not_planted():
 
 
 NOT_PLANTED = {
+    # tests/upgrade has databases of older versions.
+    "schema-old",
     # Unit tests of src/cli/doctor find these.
     *("clock-database", "database-log", "mail-given-up", "mail-waiting", "network-file-system"),
     # These need a slower machine, a broken disk, an older server, or a moment that a test cannot hold.

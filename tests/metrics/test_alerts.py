@@ -42,6 +42,10 @@ TROUBLES = {
     "DoorwardLogLinesDropped": "unread-log",
     "DoorwardConnectionsNearLimit": "many-connections",
     "DoorwardCertificateExpiring": "old-certificate",
+    "DoorwardWitnessRefuses": "unknown-to-its-witness",
+    "DoorwardWitnessUnreachable": "without-witness",
+    "DoorwardCheckpointsNotWritten": "unwritten-checkpoints",
+    "DoorwardAuditSecretLost": "lost-secret",
 }
 
 
@@ -108,6 +112,10 @@ def services(database, stop, small_disk, tmp_path_factory):
     url = database.url(database.fresh_database())
     services = {
         "loaded": WatchedService(**CHEAP),
+        "unknown-to-its-witness": WatchedService(**CHEAP),
+        "without-witness": WatchedService(**CHEAP),
+        "unwritten-checkpoints": WatchedService(DOORWARD_AUDIT_CHECKPOINT_FILE="missing/checkpoints", **CHEAP),
+        "lost-secret": WatchedService(**CHEAP),
         "killed": WatchedService(**CHEAP),
         "restarting": WatchedService(metrics_port=reserved_port(), **CHEAP),
         "without-database": WatchedService(database=url, **CHEAP),
@@ -139,6 +147,12 @@ def services(database, stop, small_disk, tmp_path_factory):
         stack.callback(os.close, log)
         stack.callback(refusing.server_close)
         stack.callback(refusing.shutdown)
+        # It witnesses nobody.
+        witness = stack.enter_context(WatchedService(**CHEAP))
+        key = witness.run("audit", "key", "--witness").strip()
+        for name, port in (("unknown-to-its-witness", witness.port), ("without-witness", closed_port)):
+            url = f"http://{HOST}:{port}/audit/witness"
+            services[name].settings |= {"DOORWARD_AUDIT_WITNESS": url, "DOORWARD_AUDIT_WITNESS_KEY": key}
         for service in services.values():
             service.launch()
             stack.callback(service.__exit__)
@@ -170,6 +184,7 @@ def prometheus(services, database, stop):
         services["never-backed-up"].sign_up()
         grow_log(services["large-log"], stop)
         age_key(services["old-key"])
+        (services["lost-secret"].folder / "audit-secret").unlink()
         leave_log_unread(services["unread-log"], stop)
         keep_connections(services["many-connections"], 16, stop)
         yield prometheus
@@ -325,6 +340,21 @@ def test_readyz_names_the_part_that_fails(prometheus, services):
         described("without-mail-server", "mail: The mail server takes no mail: it waits in the outbox."),
     )
     assert status == 200 and text.endswith("\nready\n"), text
+
+
+def test_trouble_with_the_trail_is_told_and_leaves_the_instance_ready(prometheus, services):
+    for name, trouble in (
+        ("unknown-to-its-witness", "The witness refuses to cosign the trail (since 20"),
+        ("without-witness", "The witness cannot be reached (since 20"),
+        ("unwritten-checkpoints", "The file of checkpoints cannot be written (since 20"),
+        ("lost-secret", "The secret of the trail is missing or was replaced (since 20"),
+    ):
+        told = lambda name=name, trouble=trouble: f"\naudit: {trouble}" in services[name].fetch("/readyz?verbose")[2]
+        wait_until(f"{name} tells its trouble", told)
+        status, _, text = services[name].fetch("/readyz?verbose")
+        assert status == 200 and text.endswith(": see the log.\ndisk: ok\nready\n"), text
+        assert services[name].fetch("/readyz")[0] == 200
+    assert "\naudit: ok\n" in services["loaded"].fetch("/readyz?verbose")[2]
 
 
 def test_prometheus_knows_the_types(prometheus):

@@ -169,7 +169,7 @@ def test_the_expiry_of_the_certificate_is_that_of_the_one_in_force(encrypted):
 def test_readyz_describes_every_part(service):
     status, headers, text = service.fetch("/readyz?verbose")
     assert (status, headers["Content-Type"]) == (200, "text/plain; charset=utf-8")
-    assert text == "database: ok\nschema: ok\nkeys: ok\ndisk: ok\nmail: ok\nready\n"
+    assert text == "database: ok\nschema: ok\nkeys: ok\naudit: ok\ndisk: ok\nmail: ok\nready\n"
     assert service.fetch("/readyz")[2] == '"ready"'
 
 

@@ -175,6 +175,43 @@ fn every_refusal_is_explained_on_the_command_line() {
 }
 
 #[test]
+fn why_says_that_a_guard_without_a_proxy_has_seen_the_address_of_the_proxy() {
+    const ALLOW: &str = "allow = 'request.address.inNetwork(\"192.0.2.0/24\") && user.name != \"Bob\"'\n";
+    let home = Home::new();
+    write_settings(
+        &home,
+        &format!(
+            "trusted_proxies = [\"127.0.0.1\"]\n{STAFF}[guards.plain]\n{ALLOW}[guards.named]\n{ALLOW}proxy = \"nginx\"\n"
+        ),
+    );
+    let server = home.start();
+    let ada = server.client.register_quickly("ada@example.com");
+    let why = |guard: &str, forwarded: &str| {
+        let mut connection = server.connect();
+        let authorization = format!("Authorization: Bearer {}\r\n", ada.token);
+        connection.send(&format!(
+            "GET /api/auth/{guard} HTTP/1.1\r\nHost: here\r\n{authorization}{forwarded}\r\n"
+        ));
+        let answer = connection.answer().unwrap();
+        assert_eq!(answer.status, 401, "{answer:?}");
+        let decision = answer.header("x-decision-id").expect("a decision id").to_owned();
+        let json: serde_json::Value =
+            serde_json::from_str(&stdout_of(&home, &["why", &decision, "--json"])).unwrap();
+        (stdout_of(&home, &["why", &decision]), json["proxy_address"].clone())
+    };
+    let told = "request.address was 127.0.0.1, the address of the proxy itself";
+    let forwarded = "X-Forwarded-For: 198.51.100.7\r\n";
+    let (text, address) = why("plain", forwarded);
+    assert!(text.contains(told) && text.contains("set proxy = \"nginx\""), "{text}");
+    assert_eq!(address, "127.0.0.1");
+    // It is told only where it is the reason.
+    for (guard, forwarded) in [("plain", ""), ("named", forwarded), ("staff", forwarded)] {
+        let (text, address) = why(guard, forwarded);
+        assert!(!text.contains("the proxy itself") && address.is_null(), "{guard}: {text}");
+    }
+}
+
+#[test]
 fn a_guard_for_browsers_is_checked_listed_and_printed_with_its_hosts() {
     let home = Home::new();
     let app = "[guards.app]\nallow = 'true'\nproxy = \"caddy\"\norigins = [\"https://app.example.org\"]\n";

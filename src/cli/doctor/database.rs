@@ -63,6 +63,13 @@ fn judge(report: &mut Report, settings: &Settings, database: &DatabaseReport, cl
             "database: too large to check for damage within 5 s; check a backup of it instead",
         );
     }
+    if database.is_superuser == Some(true) {
+        report.add(
+            Kind::DatabaseSuperuser,
+            "the role of database_url is a superuser of PostgreSQL: whoever takes over this server takes over all its databases",
+            "use a role that owns only its database (docs/postgres.md), and give it the tables: REASSIGN OWNED",
+        );
+    }
     if let Some(bytes) = database.log_bytes.filter(|bytes| *bytes > LARGE_LOG) {
         report.add(
             Kind::DatabaseLog,
@@ -173,6 +180,7 @@ mod tests {
         };
         assert_eq!(with(|report| report.damage.push("page 7".into())), "database-damaged");
         assert_eq!(with(|report| report.log_bytes = Some(65 << 20)), "database-log");
+        assert_eq!(with(|report| report.is_superuser = Some(true)), "database-superuser");
         assert_eq!(with(|report| report.clock = Some(900_000)), "clock-database");
         assert_eq!(with(|report| report.clock = Some(1_010_000)), "clock-database");
         let connections = |report: &mut DatabaseReport| {

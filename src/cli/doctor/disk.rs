@@ -5,13 +5,14 @@ use std::path::Path;
 use rustix::fs::{statfs, statvfs};
 
 use super::finding::{Kind, Report};
-use crate::data_folder::Reserve;
+use crate::data_folder::{Reserve, is_read_only};
 
 const MIB: u64 = 1 << 20;
 /// With less, the next burst of writes fills the disk.
 const FULL_BELOW: u64 = 16 * MIB;
 const LOW_BELOW: u64 = 256 * MIB;
 const FEW_INODES: u64 = 1000;
+pub(super) const READ_ONLY: &str = "look for errors of the disk (dmesg), and mount it writable (mount -o remount,rw): free space does not help";
 
 /// `is_sqlite`: the folder holds the database, and the reserve of a running server.
 pub(super) fn check(report: &mut Report, folder: &Path, is_sqlite: bool) {
@@ -19,6 +20,13 @@ pub(super) fn check(report: &mut Report, folder: &Path, is_sqlite: bool) {
     let free = disk.f_bavail.saturating_mul(disk.f_frsize);
     report.checked(format!("disk: {} MiB free at {}", free / MIB, folder.display()));
     space(report, folder, free);
+    if is_read_only(folder) {
+        report.add(
+            Kind::DiskReadOnly,
+            format!("the disk of {} is read-only: nothing can be written", folder.display()),
+            READ_ONLY,
+        );
+    }
     // Some file systems have no limit of inodes, and report none.
     if disk.f_files > 0 && disk.f_favail < FEW_INODES {
         report.add(

@@ -85,6 +85,7 @@ kinds! {
     SecretReadable "secret-readable" Error,
     SecretMissing "secret-missing" Error,
     SettingsWritable "settings-writable" Error,
+    DiskReadOnly "disk-read-only" Error,
     DiskFull "disk-full" Error,
     DiskLow "disk-low" Warning,
     InodesLow "inodes-low" Warning,
@@ -95,10 +96,16 @@ kinds! {
     DatabaseUnavailable "database-unavailable" Error,
     DatabaseDamaged "database-damaged" Error,
     DatabaseLog "database-log" Warning,
+    DatabaseSuperuser "database-superuser" Warning,
+    SchemaOld "schema-old" Warning,
     DatabaseConnections "database-connections" Warning,
     StandbyMissing "standby-missing" Error,
     KeyMissing "key-missing" Error,
     KeyOld "key-old" Warning,
+    AuditSecret "audit-secret" Error,
+    CheckpointFile "checkpoint-file" Error,
+    WitnessRefuses "witness-refuses" Error,
+    WitnessUnreachable "witness-unreachable" Warning,
     MailMissing "mail-missing" Warning,
     MailUnreachable "mail-unreachable" Error,
     MailWaiting "mail-waiting" Warning,
@@ -142,6 +149,11 @@ impl Report {
         let (name, severity) = (kind.name(), kind.severity());
         let (problem, advice) = (problem.into(), advice.into());
         self.findings.push(Finding { severity, name, problem, advice });
+    }
+
+    /// Whether there is a finding of this kind.
+    pub(super) fn has(&self, kind: Kind) -> bool {
+        self.findings.iter().any(|finding| finding.name == kind.name())
     }
 
     /// Records what was checked, or why it could not be.

@@ -14,13 +14,14 @@ mod port;
 mod public_url;
 mod server;
 mod settings;
+mod trail;
 
 use std::path::Path;
 
 use self::finding::{Kind, Report, Severity};
 use super::{Output, block_on, counted, exit_code::Negative, millis, print_json};
 use crate::{
-    Settings,
+    OpenError, Settings,
     clock::Clock,
     config::{DatabaseUrl, Origins, Sources, reachable},
     control::{self, AdminClient},
@@ -119,6 +120,7 @@ async fn examine(report: &mut Report, settings: Settings, origins: &Origins) -> 
         Some(Opened { client, status, database: database_report }) => {
             database::check(report, &settings, database_report, millis(&status.clock));
             guards::check(report, &settings, client).await;
+            trail::check(report, &settings, client.is_server().then_some(status));
             if client.is_server() {
                 settings::compare(report, &settings, status);
                 server::check(report, status, &settings).await;
@@ -185,6 +187,22 @@ async fn open(report: &mut Report, settings: &Settings) -> Option<Opened> {
                 ),
                 control::Error::Refused { .. } | control::Error::Io(_) => {
                     (Kind::ServerUnreachable, "restart the server: it may have another version")
+                }
+                control::Error::Open(
+                    OpenError::AuditSecretMissing(_) | OpenError::AuditSecretReplaced(_),
+                ) => {
+                    (Kind::AuditSecret, "do one of both: nothing else was checked in the database")
+                }
+                control::Error::Open(OpenError::Store { ref error, .. })
+                    if error.is_older_schema() =>
+                {
+                    (Kind::SchemaOld, "nothing else was checked in the database")
+                }
+                control::Error::Open(OpenError::Data(ref error)) if error.is_read_only() => {
+                    if report.has(Kind::DiskReadOnly) {
+                        return None;
+                    }
+                    (Kind::DiskReadOnly, disk::READ_ONLY)
                 }
                 _ => (Kind::DatabaseUnavailable, database::advice(settings)),
             };

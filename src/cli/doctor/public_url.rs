@@ -165,17 +165,19 @@ fn judge(
             format!("the proxy {peer} is not in trusted_proxies, so all clients look like {peer}"),
             format!("add \"{peer}\" to trusted_proxies, and restart the server"),
         );
-    } else if forged.is_some_and(|forged| last_hop(forged) == Some(FORGED)) {
-        report.add(
-            Kind::ProxyForgeable,
-            "the proxy passes X-Forwarded-For of clients on, so everybody can forge an address",
-            "let the proxy replace it (nginx: proxy_set_header X-Forwarded-For $remote_addr) or append to it",
-        );
     } else if let Some(forged) = forged.filter(is_believed)
         && let Some(client) = last_hop(forged).and_then(|hop| hop.parse().ok())
         && !is_same_machine(client, honest.peer)
     {
         too_wide(report, client);
+    }
+    // Also where it names no client itself, or is not trusted yet: whoever mends only that lets everybody choose an address.
+    if forged.is_some_and(|forged| last_hop(forged) == Some(FORGED)) {
+        report.add(
+            Kind::ProxyForgeable,
+            "the proxy passes X-Forwarded-For of clients on, so everybody can forge an address",
+            "let the proxy replace it (nginx: proxy_set_header X-Forwarded-For $remote_addr) or append to it",
+        );
     }
     let scheme = if public_url.is_https() { "https" } else { "http" };
     if let Some(sent) = honest.forwarded_proto.as_deref().filter(|sent| *sent != scheme) {
@@ -345,6 +347,10 @@ mod tests {
         let believed = Arrival { client: FORGED.parse().unwrap(), ..direct.clone() };
         assert_eq!(found(https, &direct, &believed), "proxies-too-wide");
         assert_eq!(found(https, &silent, &silent), "proxy-hides-clients");
+        // It only passes on what a client sends.
+        assert_eq!(found(https, &silent, &forged), "proxy-hides-clients proxy-forgeable");
+        let unknown = arrival(proxy, false, Some("192.0.2.123"));
+        assert_eq!(found(https, &untrusted, &unknown), "proxy-untrusted proxy-forgeable");
         assert_eq!(found("http://localhost:8000", &real, &real), "proxy-scheme");
     }
 }

@@ -5,13 +5,14 @@ use std::ffi::OsString;
 use super::finding::{Kind, Report};
 use crate::{
     Settings,
-    config::{Origins, Sources, VARIABLE_PREFIX, keys},
+    config::{Origins, Sources, VARIABLE_PREFIX, keys, unprefixed_variables},
     http::api::admin::status::Status,
 };
 
 /// Reads the settings. `None` if that is not possible: then nothing else can be checked.
 pub(super) fn read(report: &mut Report, sources: Sources) -> Option<(Settings, Origins)> {
-    let ignored = ignored_variables(&sources.environment);
+    let environment = sources.environment.clone();
+    let ignored = ignored_variables(&environment);
     match Settings::with_origins(sources) {
         Ok((settings, origins)) => {
             report.checked(match &origins.file {
@@ -25,6 +26,18 @@ pub(super) fn read(report: &mut Report, sources: Sources) -> Option<(Settings, O
                         "the variable {name} is not read: it does not start with {VARIABLE_PREFIX}"
                     ),
                     format!("rename it to start with {VARIABLE_PREFIX}, or remove it"),
+                );
+            }
+            for (name, key) in unprefixed_variables(&environment, &origins) {
+                let variable = key.variable();
+                report.add(
+                    Kind::VariableIgnored,
+                    format!("the variable {name} is not read: it does not start with {VARIABLE_PREFIX}"),
+                    format!(
+                        "if it is for Doorward, rename it to {variable}; if it is for another program, set {} in the settings \
+                         file, and this is not mentioned again",
+                        key.name
+                    ),
                 );
             }
             Some((settings, origins))

@@ -25,8 +25,9 @@ use crate::{
     clock::Clock,
     config::{
         DatabaseUrl, Origins, ReadSettings, ServiceManager, SettingsError, Sources, absolute,
+        unprefixed_variables,
     },
-    doorward::MissingKey,
+    doorward::{LostAuditSecret, MissingKey},
     event::Administrator,
     http::{
         self,
@@ -49,6 +50,9 @@ pub(super) struct Serve {
     /// Create a new signing key or factor secret if the old one is missing. Without the key, all users have to log in again
     #[arg(long)]
     new_signing_key: bool,
+    /// Go on with a new secret of the audit trail if the old one is lost. The old public key verifies the events of before
+    #[arg(long)]
+    new_audit_secret: bool,
 }
 
 impl Serve {
@@ -61,6 +65,13 @@ impl Serve {
         // Before any other thread starts.
         let service_manager = ServiceManager::take(&sources.environment)?;
         log::start(&settings.log, settings.log_format)?;
+        for (variable, key) in unprefixed_variables(&sources.environment, origins) {
+            let name = key.variable();
+            tracing::info!(
+                variable,
+                "this variable is not read; if it is for doorward, rename it to {name}"
+            );
+        }
         forbid_core_dumps();
         let limits =
             Limits { connections: allow_connections(settings.connections), ..Limits::default() };
@@ -88,7 +99,11 @@ impl Serve {
         let (wanted, wanted_metrics) = (settings.listen, settings.metrics_listen);
         let missing_key =
             if self.new_signing_key { MissingKey::Replace } else { MissingKey::Refuse };
-        let doorward = Doorward::open_with(settings, missing_key, Clock::system()).await?;
+        let lost_audit_secret = match self.new_audit_secret {
+            true => LostAuditSecret::BeginNewName,
+            false => LostAuditSecret::Refuse,
+        };
+        let doorward = Doorward::open_to_serve(settings, missing_key, lost_audit_secret).await?;
         let (listeners, address) = listeners::for_http(&mut service_manager, wanted)?;
         let metrics = listeners::for_metrics(&mut service_manager, wanted_metrics)?;
         let reloaded = tls.clone();

@@ -39,6 +39,8 @@ impl<'a> ForwardedRequest<'a> {
 
     /// Records that a guard refuses it.
     pub(super) fn record_refusal(&self, doorward: &Doorward, refused: Refused) -> DecisionId {
+        let is_forwarded = self.parts.headers.contains_key(X_FORWARDED_FOR);
+        let refused = if is_forwarded { refused.forwarded() } else { refused };
         doorward.record_refusal_of(refused, || (Some(self.client(doorward)), Some(self.id)))
     }
 
@@ -181,6 +183,7 @@ enum FactSource {
     Fixed(&'static str),
 }
 
+const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
 const X_FORWARDED_METHOD: HeaderName = HeaderName::from_static("x-forwarded-method");
 const X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");

@@ -11,7 +11,9 @@ use super::{
     live_schema::{of_database, of_migrations, statements_of},
     statements,
 };
-use crate::store::{Error, NewerSchema, row::Row};
+use crate::store::{
+    BackupBefore, Error, NewerSchema, OldSchema, OlderSchema, SchemaChange, row::Row,
+};
 
 /// In order, never changed after a release. The table `schema_versions` has the numbers of the applied files.
 pub(in crate::store) const MIGRATIONS: &[&str] = &[
@@ -23,7 +25,8 @@ pub(in crate::store) const MIGRATIONS: &[&str] = &[
 pub(in crate::store) const CREATE_VERSIONS_TABLE: &str =
     "CREATE TABLE IF NOT EXISTS schema_versions (version BIGINT NOT NULL PRIMARY KEY)";
 
-pub(super) async fn apply(db: &Connection) -> Result<(), Error> {
+/// Gives an empty database its schema, and does with an older one what `old` says.
+pub(super) async fn apply(db: &Connection, old: OldSchema) -> Result<(), Error> {
     let rows = match db.query(statements::SCHEMA_VERSION, &[]).await {
         // Only in an empty database: CREATE TABLE IF NOT EXISTS needs a privilege even if the table exists.
         Err(error) if error.code() == Some(&SqlState::UNDEFINED_TABLE) => {
@@ -41,6 +44,15 @@ pub(super) async fn apply(db: &Connection) -> Result<(), Error> {
     of_database(db).await?.check(found, &expected, &newest, true)?;
     if found == known {
         return Ok(());
+    }
+    if found > 0 {
+        match old {
+            OldSchema::Refuse => return Err(OlderSchema { found, known }.into()),
+            OldSchema::Keep => return Ok(()),
+            OldSchema::Migrate { announce, .. } => {
+                announce(&SchemaChange { from: found, to: known, backup: BackupBefore::OfServer });
+            }
+        }
     }
     for (number, migration) in (1_i64..).zip(MIGRATIONS).skip(found) {
         for statement in statements_of(migration) {

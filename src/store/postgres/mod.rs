@@ -39,7 +39,7 @@ pub(super) use self::{
     statements::STATEMENTS,
 };
 use super::{
-    Changes, DatabaseReport, Error, NotReady, PostgresOptions, StoreCounts,
+    Changes, DatabaseReport, Error, NotReady, OldSchema, PostgresOptions, StoreCounts,
     engine::{DatabaseKind, Engine, SnapshotReader},
     row::Row,
     statements::Lookup,
@@ -57,16 +57,17 @@ pub(super) const SCHEMA: usize = migrations::MIGRATIONS.len();
 /// How long [`open`] waits for a database that is starting.
 const START_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Connects to the database and migrates its schema. Also returns its signing keys.
+/// Connects to the database and sees to its schema. Also returns its signing keys.
 pub(super) async fn open(
     url: &PostgresUrl,
     options: PostgresOptions,
+    old: OldSchema,
 ) -> Result<(Box<dyn Engine>, Arc<dyn KeyStore>), Error> {
     let engine = PostgresEngine::new(url, options).map_err(|error| Error::Failed(error.into()))?;
     let started = Instant::now();
     let prepared_at = loop {
         let outcome = match engine.connector().connect().await {
-            Ok(db) => prepare(&engine, &db).await,
+            Ok(db) => prepare(&engine, &db, old).await,
             Err(error) if error.is_permanent => Err(Error::Failed(error.into())),
             Err(error) => Err(error.into()),
         };
@@ -98,10 +99,14 @@ struct PostgresDatabase {
     lookups: Mutex<HashMap<&'static str, Arc<QueryBatch>>>,
 }
 
-/// Migrates the schema and loads the ended tokens. Returns the time, by the clock of the database, since which changes must
+/// Sees to the schema and loads the ended tokens. Returns the time, by the clock of the database, since which changes must
 /// be polled.
-async fn prepare(engine: &PostgresEngine, db: &Connection) -> Result<SystemTime, Error> {
-    migrations::apply(db).await?;
+async fn prepare(
+    engine: &PostgresEngine,
+    db: &Connection,
+    old: OldSchema,
+) -> Result<SystemTime, Error> {
+    migrations::apply(db, old).await?;
     let now = change_listener::database_time(db).await?;
     change_listener::load_endings(engine, db).await?;
     engine.connect_readers().await?;

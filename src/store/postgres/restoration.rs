@@ -20,7 +20,7 @@ use super::{
 use crate::{
     clock::Timestamp,
     store::{
-        Error, PostgresOptions, RestoreError,
+        Error, OldSchema, PostgresOptions, RestoreError,
         archive::{KeySnapshot, Record, Restoration},
         tables::{EMPTIED_TABLES, KEPT_TABLES, TABLES},
         users::HAS_USERS,
@@ -61,7 +61,9 @@ pub(crate) async fn begin_restoration(
     if !replace && has_users(&db).await? {
         return Err(RestoreError::NotEmpty);
     }
-    migrations::apply(&db).await?;
+    // What is replaced as a whole needs no way back to its schema.
+    let old = OldSchema::Migrate { announce: |_| {}, copy: false };
+    migrations::apply(&db, old).await?;
     // A server that started in the meantime was active before the lock, or waits for it.
     if begin_with_lock(&db).await? && last_activity(&db).await? > last_used {
         return Err(RestoreError::InUse);

@@ -17,9 +17,15 @@ use uuid::Uuid;
 use super::{
     ended_tokens,
     error_class::{ErrorClass, describe},
-    migrations::{self, MIGRATIONS},
+    migrations,
 };
-use crate::{clock::Timestamp, data_folder::Reserve, private_file, session::TokenId, store::Error};
+use crate::{
+    clock::Timestamp,
+    data_folder::Reserve,
+    private_file,
+    session::TokenId,
+    store::{Error, OldSchema},
+};
 
 pub(super) const READERS: usize = 2;
 /// The page cache of each connection.
@@ -111,10 +117,14 @@ impl Database {
         self.wal_pages.load(Ordering::Relaxed)
     }
 
-    /// Opens the writing connection at the start, migrates the schema and reads the ended tokens. A failure is retried
+    /// Opens the writing connection at the start, sees to the schema and reads the ended tokens. A failure is retried
     /// once; on a full disk the reserve is released first.
-    pub(super) fn open_first(&self, reserve: Option<&Reserve>) -> Result<Opened, Error> {
-        let error = match self.try_to_open_first() {
+    pub(super) fn open_first(
+        &self,
+        reserve: Option<&Reserve>,
+        old: OldSchema,
+    ) -> Result<Opened, Error> {
+        let error = match self.try_to_open_first(old) {
             Err(migrations::Error::Sqlite(error)) => error,
             outcome => return outcome.map_err(Error::from),
         };
@@ -127,19 +137,23 @@ impl Database {
         } else {
             tracing::warn!(%cause, "cannot open the database: retrying once");
         }
-        self.try_to_open_first().map_err(|error| match error {
+        self.try_to_open_first(old).map_err(|error| match error {
             migrations::Error::Sqlite(error) => self.explain(error, reserve),
             newer => newer.into(),
         })
     }
 
-    fn try_to_open_first(&self) -> Result<Opened, migrations::Error> {
+    fn try_to_open_first(&self, old: OldSchema) -> Result<Opened, migrations::Error> {
         if let Place::File(file) = &self.place {
             let created = private_file::create_if_missing(file);
             created.map_err(|error| cannot_open(file, &error.to_string()))?;
         }
         let mut db = self.open_to_write()?;
-        migrations::apply(&mut db, MIGRATIONS)?;
+        let file = match &self.place {
+            Place::File(file) => Some(file.as_path()),
+            Place::Memory(_) => None,
+        };
+        migrations::prepare(&mut db, file, old)?;
         let mut last_ending = 0;
         let ended = ended_tokens::read_after(&db, &mut last_ending)?;
         Ok(Opened { db, ended, last_ending })
@@ -283,7 +297,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("doorward.db");
         fs::write(&file, contents).unwrap();
-        Database::new(Place::File(file)).open_first(None).err().expect("opened")
+        Database::new(Place::File(file)).open_first(None, OldSchema::MIGRATE).err().expect("opened")
     }
 
     #[test]
@@ -302,7 +316,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let missing = folder.path().join("missing/doorward.db");
         let Err(Error::Unavailable(cause)) =
-            Database::new(Place::File(missing.clone())).open_first(None)
+            Database::new(Place::File(missing.clone())).open_first(None, OldSchema::MIGRATE)
         else {
             panic!("opened, or not temporary");
         };

@@ -25,7 +25,7 @@ use super::{
 use crate::{
     data_folder::Reserve,
     store::{
-        Changes, DatabaseReport, Error, NotReady, StoreCounts,
+        Changes, DatabaseReport, Error, NotReady, OldSchema, StoreCounts,
         engine::{DatabaseKind, Engine, SnapshotReader},
         row::Row,
         statements::Lookup,
@@ -58,9 +58,13 @@ struct WaitingRead {
 }
 
 impl SqliteEngine {
-    pub(super) fn start(place: Place, reserve: Option<Arc<Reserve>>) -> Result<Self, Error> {
+    pub(super) fn start(
+        place: Place,
+        reserve: Option<Arc<Reserve>>,
+        old: OldSchema,
+    ) -> Result<Self, Error> {
         let database = Arc::new(Database::new(place));
-        let opened = database.open_first(reserve.as_deref())?;
+        let opened = database.open_first(reserve.as_deref(), old)?;
         let (changes, endings) = (Arc::new(Changes::embedded()), Arc::new(Endings::new()));
         let health = Arc::<Health>::default();
         let mut writer = Writer::new(
@@ -265,11 +269,12 @@ mod tests {
     fn engine() -> (tempfile::TempDir, SqliteEngine) {
         let folder = tempfile::tempdir().unwrap();
         let file = Place::File(folder.path().join("doorward.db"));
-        (folder, SqliteEngine::start(file, None).unwrap())
+        (folder, SqliteEngine::start(file, None, OldSchema::MIGRATE).unwrap())
     }
 
     fn engine_in_memory() -> SqliteEngine {
-        SqliteEngine::start(Place::Memory(MemoryDatabase::new().unwrap()), None).unwrap()
+        SqliteEngine::start(Place::Memory(MemoryDatabase::new().unwrap()), None, OldSchema::MIGRATE)
+            .unwrap()
     }
 
     /// Inserts a row into a table that only these tests use.

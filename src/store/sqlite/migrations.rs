@@ -1,9 +1,12 @@
 //! Migrates the schema: numbered files, each applied once in one transaction.
 
+use std::path::Path;
+
 use rusqlite::Connection;
 
+use super::schema_copy;
 use crate::store::{
-    self, NewerSchema,
+    self, BackupBefore, NewerSchema, OldSchema, OlderSchema, SchemaChange,
     schema::{Schema, UnknownSchema},
 };
 
@@ -20,7 +23,11 @@ pub(super) enum Error {
     #[error(transparent)]
     Newer(#[from] NewerSchema),
     #[error(transparent)]
+    Older(#[from] OlderSchema),
+    #[error(transparent)]
     Unknown(#[from] UnknownSchema),
+    #[error(transparent)]
+    NotCopied(#[from] schema_copy::Error),
     #[error(transparent)]
     Sqlite(#[from] rusqlite::Error),
 }
@@ -30,17 +37,56 @@ impl From<Error> for store::Error {
         match error {
             Error::Sqlite(error) => error.into(),
             Error::Newer(error) => error.into(),
+            Error::Older(error) => error.into(),
             Error::Unknown(error) => error.into(),
+            Error::NotCopied(error) => Self::Failed(error.into()),
         }
     }
 }
 
-pub(super) fn apply(db: &mut Connection, migrations: &[&str]) -> Result<(), Error> {
+/// Gives an empty database its schema, and does with an older one what `old` says. `file` is where the database is; none is one in
+/// memory.
+pub(super) fn prepare(
+    db: &mut Connection,
+    file: Option<&Path>,
+    old: OldSchema,
+) -> Result<(), Error> {
+    let (found, known) = (known_schema(db, MIGRATIONS)?, MIGRATIONS.len());
+    if found == 0 || found == known {
+        return run(db, found, MIGRATIONS);
+    }
+    match old {
+        OldSchema::Refuse => Err(OlderSchema { found, known }.into()),
+        OldSchema::Keep => Ok(()),
+        OldSchema::Migrate { announce, copy } => {
+            let backup = match file.filter(|_| copy) {
+                Some(file) => BackupBefore::Copy(schema_copy::make(db, file, found)?),
+                None => BackupBefore::Waived,
+            };
+            announce(&SchemaChange { from: found, to: known, backup });
+            run(db, found, MIGRATIONS)
+        }
+    }
+}
+
+/// The number of the schema of the database, which is one that these migrations make.
+fn known_schema(db: &Connection, migrations: &[&str]) -> Result<usize, Error> {
     let found = applied(db)?;
     if found > migrations.len() {
         return Err(NewerSchema { found, known: migrations.len() }.into());
     }
     check(db, found, migrations)?;
+    Ok(found)
+}
+
+#[cfg(test)]
+pub(super) fn apply(db: &mut Connection, migrations: &[&str]) -> Result<(), Error> {
+    let found = known_schema(db, migrations)?;
+    run(db, found, migrations)
+}
+
+/// Applies the migrations after this one.
+fn run(db: &mut Connection, found: usize, migrations: &[&str]) -> Result<(), Error> {
     for (number, migration) in (1..).zip(migrations).skip(found) {
         let transaction = db.transaction()?;
         transaction.execute_batch(migration)?;

@@ -7,6 +7,7 @@ mod error_class;
 mod health;
 mod migrations;
 mod report;
+mod schema_copy;
 mod snapshot;
 mod statement;
 mod writer;
@@ -19,20 +20,24 @@ use self::{
 };
 #[cfg(test)]
 pub(super) use self::{migrations::MIGRATIONS, statement::prepare};
-use super::Error;
+use super::{Error, OldSchema};
 use crate::data_folder::Reserve;
 
 /// The number of the newest schema that this version knows.
 pub(super) const SCHEMA: usize = migrations::MIGRATIONS.len();
 
 /// Opens a database file. Creates it if it is missing.
-pub(super) fn open(file: &Path, reserve: Option<Arc<Reserve>>) -> Result<SqliteEngine, Error> {
-    SqliteEngine::start(Place::File(file.to_owned()), reserve)
+pub(super) fn open(
+    file: &Path,
+    reserve: Option<Arc<Reserve>>,
+    old: OldSchema,
+) -> Result<SqliteEngine, Error> {
+    SqliteEngine::start(Place::File(file.to_owned()), reserve, old)
 }
 
 /// An empty database in the memory of this process. It ends with the engine.
 pub(super) fn in_memory() -> Result<SqliteEngine, Error> {
-    SqliteEngine::start(Place::Memory(MemoryDatabase::new()?), None)
+    SqliteEngine::start(Place::Memory(MemoryDatabase::new()?), None, OldSchema::MIGRATE)
 }
 
 /// The steps in the plan of a statement that read a whole table, or sort what they have read.

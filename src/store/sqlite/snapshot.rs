@@ -98,7 +98,10 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::store::sqlite::{connections::Place, engine::SqliteEngine};
+    use crate::store::{
+        OldSchema,
+        sqlite::{connections::Place, engine::SqliteEngine},
+    };
 
     async fn insert(engine: &SqliteEngine, size: usize) {
         let text = "x".repeat(size);
@@ -116,7 +119,8 @@ mod tests {
     }
 
     fn engine(folder: &Path) -> SqliteEngine {
-        SqliteEngine::start(Place::File(folder.join("doorward.db")), None).unwrap()
+        SqliteEngine::start(Place::File(folder.join("doorward.db")), None, OldSchema::MIGRATE)
+            .unwrap()
     }
 
     #[tokio::test]
@@ -158,7 +162,7 @@ mod tests {
     async fn a_snapshot_fails_when_the_connections_are_closed() {
         let folder = tempfile::tempdir().unwrap();
         let database = Arc::new(Database::new(Place::File(folder.path().join("doorward.db"))));
-        let opened = database.open_first(None).unwrap();
+        let opened = database.open_first(None, OldSchema::MIGRATE).unwrap();
         let snapshot = SqliteSnapshot::begin(&database).unwrap();
         drop(database.reopen(Some(opened.db)).unwrap());
         let later = SqliteSnapshot::begin(&database).unwrap();

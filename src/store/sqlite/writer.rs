@@ -228,6 +228,8 @@ impl Writer {
             || self.reserve.as_ref().is_some_and(|reserve| reserve.is_disk_full());
         let (problem, message) = if is_full {
             (Problem::DiskFull, "the disk is full: reads continue, and sessions can be ended")
+        } else if self.reserve.as_ref().is_some_and(|reserve| reserve.is_disk_read_only()) {
+            (Problem::CannotWrite, "the disk of the database is read-only: reads continue")
         } else {
             (Problem::CannotWrite, "cannot write to the database: reads continue")
         };

@@ -60,6 +60,9 @@ pub struct Refusal {
     /// The parts of the condition with their values.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub explanation: Option<Explanation>,
+    /// The address of the proxy, if the condition has refused that in the place of the client's: the guard names no proxy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proxy_address: Option<String>,
     /// With what the user would be admitted, if they can reach it by themselves.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub missing: Option<Missing>,
@@ -81,6 +84,7 @@ impl From<refusals::Refusal> for Refusal {
             key,
             condition,
             explanation,
+            proxy_address,
             missing,
             headers,
         } = refusal;
@@ -95,6 +99,7 @@ impl From<refusals::Refusal> for Refusal {
             key,
             condition,
             explanation,
+            proxy_address,
             missing,
             headers,
         }

@@ -9,6 +9,7 @@ use crate::{
     Doorward,
     account::status,
     data_folder::DoctorReport,
+    doorward::{TrailPart, TrailTrouble},
     event::Actor,
     http::{
         Error,
@@ -38,10 +39,44 @@ pub struct Status {
     pub free_bytes: Option<u64>,
     /// When `doorward backup` has made the last backup.
     pub last_backup_at: Option<String>,
+    /// What is wrong with what protects the audit trail.
+    #[serde(default)]
+    pub audit_troubles: Vec<AuditTrouble>,
     /// What `doorward doctor` has found last.
     pub doctor: Option<DoctorReport>,
     /// The settings in force, without secrets.
     pub settings: BTreeMap<String, String>,
+}
+
+/// Something that protects the audit trail and fails.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct AuditTrouble {
+    pub part: AuditPart,
+    /// When this server noticed it.
+    pub since: String,
+    pub cause: String,
+}
+
+/// What can fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AuditPart {
+    WitnessRefuses,
+    WitnessUnreachable,
+    CheckpointFile,
+    Secret,
+}
+
+impl From<TrailTrouble> for AuditTrouble {
+    fn from(TrailTrouble { part, since, cause }: TrailTrouble) -> Self {
+        let part = match part {
+            TrailPart::WitnessRefuses => AuditPart::WitnessRefuses,
+            TrailPart::WitnessUnreachable => AuditPart::WitnessUnreachable,
+            TrailPart::CheckpointFile => AuditPart::CheckpointFile,
+            TrailPart::Secret => AuditPart::Secret,
+        };
+        Self { part, since: since.to_string(), cause }
+    }
 }
 
 /// How much a database holds.
@@ -76,6 +111,7 @@ impl From<status::Status> for Status {
             sizes,
             free_bytes,
             last_backup,
+            audit_troubles,
             doctor,
         } = status;
         Self {
@@ -88,6 +124,7 @@ impl From<status::Status> for Status {
             sizes: sizes.map(Sizes::from),
             free_bytes,
             last_backup_at: last_backup.map(|at| at.to_string()),
+            audit_troubles: audit_troubles.into_iter().map(AuditTrouble::from).collect(),
             doctor,
             settings: settings.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
         }

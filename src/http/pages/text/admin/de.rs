@@ -1,7 +1,7 @@
 //! The words of the administration in German.
 
 use super::{AdminTexts, Done};
-use crate::token::signing_keys::KeyStatus;
+use crate::{doorward::TrailPart, token::signing_keys::KeyStatus};
 
 pub(in super::super) const TEXTS: AdminTexts = AdminTexts {
     administration: "Verwaltung",
@@ -141,6 +141,17 @@ pub(in super::super) const TEXTS: AdminTexts = AdminTexts {
     database: "Datenbank",
     free_space: "Freier Speicherplatz",
     last_backup: "Letzte Sicherung",
+    trail_trouble: |part, since| {
+        let what = match part {
+            TrailPart::WitnessRefuses => "Der Zeuge lehnt es ab, das Protokoll zu bestätigen",
+            TrailPart::WitnessUnreachable => "Der Zeuge des Protokolls ist nicht erreichbar",
+            TrailPart::CheckpointFile => {
+                "Die Prüfpunkte des Protokolls lassen sich nicht in ihre Datei schreiben"
+            }
+            TrailPart::Secret => "Das Geheimnis des Protokolls fehlt oder wurde ersetzt",
+        };
+        format!("{what}, seit {since}. doorward doctor sagt, was zu tun ist.")
+    },
     doctor: "Was doorward doctor gefunden hat",
     last_doctor: "Letzter Lauf von doorward doctor",
     certificate_until: "Zertifikat gültig bis",

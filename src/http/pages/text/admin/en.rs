@@ -1,7 +1,7 @@
 //! The words of the administration in English.
 
 use super::{AdminTexts, Done};
-use crate::token::signing_keys::KeyStatus;
+use crate::{doorward::TrailPart, token::signing_keys::KeyStatus};
 
 pub(in super::super) const TEXTS: AdminTexts = AdminTexts {
     administration: "Administration",
@@ -141,6 +141,17 @@ pub(in super::super) const TEXTS: AdminTexts = AdminTexts {
     database: "Database",
     free_space: "Free disk space",
     last_backup: "Last backup",
+    trail_trouble: |part, since| {
+        let what = match part {
+            TrailPart::WitnessRefuses => "The witness refuses to cosign the audit trail",
+            TrailPart::WitnessUnreachable => "The witness of the audit trail cannot be reached",
+            TrailPart::CheckpointFile => {
+                "The checkpoints of the audit trail cannot be written to their file"
+            }
+            TrailPart::Secret => "The secret of the audit trail is missing or was replaced",
+        };
+        format!("{what}, since {since}. doorward doctor says what to do.")
+    },
     doctor: "What doorward doctor has found",
     last_doctor: "Last run of doorward doctor",
     certificate_until: "Certificate valid until",

@@ -3,7 +3,7 @@
 pub(super) mod de;
 pub(super) mod en;
 
-use crate::token::signing_keys::KeyStatus;
+use crate::{doorward::TrailPart, token::signing_keys::KeyStatus};
 
 /// What was just done, as the URL of the page names it.
 macro_rules! done {
@@ -195,6 +195,8 @@ pub struct AdminTexts {
     pub free_space: &'static str,
     pub last_backup: &'static str,
     pub doctor: &'static str,
+    /// What is wrong with what protects the audit trail, and since when.
+    pub trail_trouble: fn(TrailPart, &str) -> String,
     pub last_doctor: &'static str,
     pub certificate_until: &'static str,
 

@@ -19,6 +19,7 @@ use super::{
 use crate::{
     account::{audit::DayCounts, status::Status},
     clock::Timestamp,
+    doorward::TrailTrouble,
     store::Sizes,
     token::signing_keys::KeyInfo,
 };
@@ -61,7 +62,7 @@ struct Html<'a> {
     t: &'static Texts,
     a: &'static AdminTexts,
     frame: &'a Frame,
-    findings: &'a [String],
+    findings: Vec<String>,
     doctor: &'a [String],
     figures: Vec<Figure>,
     charts: Vec<Chart>,
@@ -83,7 +84,7 @@ impl Overview<'_> {
             t,
             a,
             frame,
-            findings: &self.findings,
+            findings: self.findings.iter().cloned().chain(self.troubles(t)).collect(),
             doctor: self.status.doctor.as_ref().map_or(&[], |report| &report.findings),
             figures: figures.unwrap_or_default(),
             charts: self.charts(t),
@@ -135,6 +136,14 @@ impl Overview<'_> {
             "emergency",
             passwords,
         ))
+    }
+
+    /// What is wrong with what protects the audit trail, for those who may read it.
+    fn troubles(&self, t: &'static Texts) -> impl Iterator<Item = String> {
+        let troubles = self.status.audit_troubles.iter().filter(|_| self.days.is_some());
+        troubles.map(|TrailTrouble { part, since, .. }| {
+            (t.admin.trail_trouble)(*part, &t.language.time(since.millis()))
+        })
     }
 
     fn facts(&self, t: &Texts) -> Vec<(&'static str, String)> {
