@@ -62,8 +62,11 @@ impl Serve {
         let service_manager = ServiceManager::take(&sources.environment)?;
         log::start(&settings.log, settings.log_format)?;
         forbid_core_dumps();
-        let limits =
-            Limits { connections: allow_connections(settings.connections), ..Limits::default() };
+        let limits = Limits {
+            connections: allow_connections(settings.connections),
+            grace: settings.stop_grace,
+            ..Limits::default()
+        };
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         let file = origins.file.as_deref();
         runtime.block_on(self.serve(settings, file, sources, limits, service_manager))?;
