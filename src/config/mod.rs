@@ -141,6 +141,8 @@ pub struct Settings {
     pub(crate) body_limit: usize,
     /// The maximum number of connections.
     pub(crate) connections: usize,
+    /// Time in which idle connections can send one more request when the service stops.
+    pub(crate) stop_grace: Duration,
     /// OAuth clients, which may introspect and revoke tokens.
     pub(crate) clients: OAuthClients,
     /// Origins whose pages may call the API from a browser.
@@ -208,6 +210,7 @@ impl Default for Settings {
             throttle: ThrottleSettings::default(),
             body_limit: 64 << 10,
             connections: 10_000,
+            stop_grace: Duration::from_secs(2),
             clients: OAuthClients::default(),
             cors_origins: Vec::new(),
             trusted_proxies: proxies::loopback().into(),

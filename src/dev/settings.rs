@@ -43,6 +43,8 @@ pub(crate) fn dev_settings(
         throttle,
         body_limit,
         connections,
+        // It ends at once.
+        stop_grace: _,
         clients,
         cors_origins,
         trusted_proxies,
@@ -88,6 +90,7 @@ pub(crate) fn dev_settings(
         throttle: ThrottleSettings { unlimited: !throttles, ..throttle },
         body_limit,
         connections,
+        stop_grace: defaults.stop_grace,
         clients,
         cors_origins,
         trusted_proxies,

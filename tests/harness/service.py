@@ -89,6 +89,8 @@ class Service:
         own = {
             "DOORWARD_LISTEN": f"{HOST}:{self._port}",
             "DOORWARD_METRICS_LISTEN": f"{HOST}:0",
+            # Clients of the tests keep connections that they do not use again.
+            "DOORWARD_LIMITS_STOP_GRACE": "0s",
             "DOORWARD_DATABASE_URL": f"sqlite://{self.folder}/doorward.db",
         }
         return environment() | own | self.settings

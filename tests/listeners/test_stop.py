@@ -1,8 +1,11 @@
-"""A stop while an answer is being written, or during a handshake. Small buffers in the kernel make a large answer wait for its reader."""
+"""A stop under a load of kept connections, while an answer is being written, or during a handshake. Small buffers in the kernel make a
+large answer wait for its reader."""
 
 import contextlib
 import math
+import random
 import re
+import shutil
 import socket
 import ssl
 import sys
@@ -11,9 +14,13 @@ import time
 
 import pytest
 from harness import HOST, PATIENCE_SECONDS
+from harness.connection import GUARD, Connection, get, post
 from harness.ports import reserved_port
+from harness.process import PATH as PROGRAMS
+from harness.process import Process
 from harness.service import Service
 from harness.wait import eventually
+from test_socket_activation import listening, start, stop
 from tls_service import TlsService
 
 PATH = "/openapi.json"
@@ -154,3 +161,145 @@ def test_a_handshake_that_does_not_continue_does_not_delay_the_stop(authority, t
             # Unread bytes reset the connection.
             with contextlib.suppress(ConnectionResetError):
                 assert half.recv(1) == b""
+
+
+# How long clients wait between two requests: without a pause, as an app does, and as a person does.
+PAUSES = [(0, 0.01), (0.02, 0.3), (0.5, 1.5)]
+CLIENTS_PER_PAUSE = 4
+RESTARTS = 10
+
+NGINX = """
+events {{}}
+http {{
+    access_log off;
+    upstream doorward {{
+        server {host}:{upstream};
+        keepalive 16;
+    }}
+    server {{
+        listen {host}:{port};
+        location / {{
+            proxy_pass http://doorward;
+            proxy_http_version 1.1;
+            proxy_set_header Connection "";
+            proxy_next_upstream off;
+        }}
+    }}
+}}
+"""
+
+
+class Load:
+    """Clients that keep their connections until an answer says that it is the last one, and repeat nothing."""
+
+    def __init__(self, port):
+        self.port, self.answered, self.lost = port, 0, []
+        self._numbers, self._lock, self._ended = iter(range(1 << 30)), threading.Lock(), threading.Event()
+        self._threads = [threading.Thread(target=self._run, args=[pause]) for pause in PAUSES for _ in range(CLIENTS_PER_PAUSE)]
+
+    def __enter__(self):
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._ended.set()
+        for thread in self._threads:
+            thread.join()
+
+    def _run(self, pause):
+        connection = None
+        while not self._ended.wait(random.uniform(*pause)):
+            with self._lock:
+                number = next(self._numbers)
+            # Reads and writes.
+            is_write = number % 4 == 0
+            request = post("/api/user", {"name": "Ada", "email": f"ada-{number}@example.com"}) if is_write else get(GUARD)
+            try:
+                connection = connection or Connection(self.port)
+                answer = connection.exchange(request)
+            except OSError as error:
+                connection = None
+                with self._lock:
+                    self.lost.append(repr(error))
+                continue
+            with self._lock:
+                if answer.status == (201 if is_write else 401):
+                    self.answered += 1
+                else:
+                    self.lost.append(answer.head)
+            if re.search(rb"(?i)\r\nconnection: close", answer.head):
+                connection.__exit__()
+                connection = None
+
+
+@contextlib.contextmanager
+def nginx(folder, upstream):
+    port = reserved_port()
+    (folder / "nginx.conf").write_text(NGINX.format(host=HOST, upstream=upstream, port=port))
+    command = [shutil.which("nginx", path=PROGRAMS), "-p", folder, "-e", "error.log", "-c", folder / "nginx.conf"]
+    with Process([*command, "-g", "daemon off; pid nginx.pid;"], folder / "nginx.log") as process:
+        process.wait_until(lambda: not is_refused_at(port))
+        yield port
+
+
+def is_refused_at(port):
+    try:
+        socket.create_connection((HOST, port), PATIENCE_SECONDS).close()
+    except ConnectionRefusedError:
+        return True
+    return False
+
+
+@pytest.mark.parametrize("is_proxied", [False, True], ids=["direct", "nginx"])
+def test_restarts_lose_no_request_of_a_kept_connection(tmp_path, is_proxied):
+    # The socket stays open, so that a new connection waits for the next start.
+    with contextlib.ExitStack() as stack:
+        listener = stack.enter_context(listening())
+        port = listener.getsockname()[1]
+        process = start(tmp_path, [listener], ["http"])
+        try:
+            reached = stack.enter_context(nginx(tmp_path, port)) if is_proxied else port
+            with Load(reached) as load:
+                for _ in range(RESTARTS):
+                    time.sleep(0.5)
+                    _, log = stop(process)
+                    assert "stopping with unanswered requests" not in log
+                    process = start(tmp_path, [listener], ["http"])
+                time.sleep(0.5)
+        finally:
+            stop(process)
+    print(f"{RESTARTS} restarts: {load.answered} requests answered, {len(load.lost)} lost")
+    assert load.answered > 100 * RESTARTS / 2
+    assert load.lost == []
+
+
+def test_a_stop_waits_for_one_more_request_of_a_connection_in_use_and_for_no_other(tmp_path):
+    with Service(tmp_path, DOORWARD_LIMITS_STOP_GRACE="5s") as service, service.connect() as used, service.connect() as unused:
+        unused.exchange(get(GUARD))
+        # Longer than the grace.
+        time.sleep(6)
+        assert b"connection: close" not in used.exchange(get(GUARD)).head.lower()
+        with stopping_later(service):
+            with pytest.raises(ConnectionError):
+                unused.receive()
+            assert not is_refused(service), "new connections are served meanwhile"
+            with service.connect() as new:
+                assert b"connection: close" in new.exchange(get(GUARD)).head.lower()
+            assert b"connection: close" in used.exchange(get(GUARD)).head.lower()
+            with pytest.raises(ConnectionError):
+                used.receive()
+
+
+@contextlib.contextmanager
+def stopping_later(service):
+    """As `stopping`, without waiting until connections are refused."""
+    stopped = []
+    thread = threading.Thread(target=lambda: stopped.append(service.stop()))
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()
+    [(code, _)] = stopped
+    assert code == 0

@@ -73,8 +73,11 @@ impl Serve {
             );
         }
         forbid_core_dumps();
-        let limits =
-            Limits { connections: allow_connections(settings.connections), ..Limits::default() };
+        let limits = Limits {
+            connections: allow_connections(settings.connections),
+            grace: settings.stop_grace,
+            ..Limits::default()
+        };
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         let file = origins.file.as_deref();
         runtime.block_on(self.serve(settings, file, sources, limits, service_manager))?;

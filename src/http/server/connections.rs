@@ -3,7 +3,7 @@
 use std::{
     collections::HashMap,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU64, AtomicUsize, Ordering},
     },
     time::Duration,
@@ -41,6 +41,9 @@ pub(super) struct Connections {
     last_id: AtomicU64,
     /// How many evicted connections are still open.
     evicted: AtomicUsize,
+    /// When the server has begun to stop. Answers say since then that their connection ends.
+    stopping_since: OnceLock<Instant>,
+    /// Whether no connection waits for another request any more.
     shutting_down: AtomicBool,
     closed: Notify,
 }
@@ -59,6 +62,7 @@ impl Connections {
             open: Mutex::default(),
             last_id: AtomicU64::new(0),
             evicted: AtomicUsize::new(0),
+            stopping_since: OnceLock::new(),
             shutting_down: AtomicBool::new(false),
             closed: Notify::new(),
         })
@@ -74,6 +78,10 @@ impl Connections {
         let connection = Arc::new(Connection::new(Arc::clone(&self.clock)));
         let id = self.last_id.fetch_add(1, Ordering::Relaxed);
         self.open().insert(id, Arc::clone(&connection));
+        // What follows does not wake one that is accepted while the server stops.
+        if self.stopping_since.get().is_some() {
+            connection.close.notify_one();
+        }
         self.counts.accepted.add_one();
         self.counts.open.add_one();
         Slot { id, connection, connections: Arc::clone(self) }
@@ -135,6 +143,18 @@ impl Connections {
         u128::from(ticks) * Self::TICK.as_millis() >= allowed.as_millis()
     }
 
+    /// Announces the end of every connection with its next answer, and waits until all that are open now have ended, at most for
+    /// [`Limits::grace`].
+    pub(super) async fn let_go(&self) {
+        const CHECK: Duration = Duration::from_millis(20);
+        let since = *self.stopping_since.get_or_init(Instant::now);
+        self.open().values().for_each(|connection| connection.close.notify_one());
+        let newest = self.last_id.load(Ordering::Relaxed);
+        while self.open().keys().any(|id| *id < newest) && since.elapsed() < self.limits.grace {
+            tokio::time::sleep(CHECK).await;
+        }
+    }
+
     /// Closes every connection, at once or after the running answer.
     pub(super) fn close_all(&self) {
         self.shutting_down.store(true, Ordering::Release);
@@ -172,7 +192,7 @@ impl Slot {
         Arc::clone(&self.connection)
     }
 
-    /// Resolves when the connection has timed out or is evicted, or the server shuts down.
+    /// Resolves when the connection has timed out or is evicted, or the server begins to stop or shuts down.
     pub(super) async fn close_requested(&self) {
         self.connection.close.notified().await;
     }
@@ -184,6 +204,22 @@ impl Slot {
 
     pub(super) fn is_shutting_down(&self) -> bool {
         self.connections.shutting_down.load(Ordering::Acquire)
+    }
+
+    /// Whether the connection ends with its next answer because the server stops.
+    pub(super) fn is_stopping(&self) -> bool {
+        self.connections.stopping_since.get().is_some()
+    }
+
+    /// How long the connection waits for one more request: a client that sends one now and then is told before the end.
+    pub(super) fn time_for_last_request(&self) -> Duration {
+        let Some(since) = self.connections.stopping_since.get() else { return Duration::MAX };
+        if self.is_shutting_down() {
+            return Duration::ZERO;
+        }
+        let grace = self.connections.limits.grace;
+        let left_of_stop = grace.saturating_sub(since.elapsed());
+        left_of_stop.min(grace.saturating_sub(self.connection.idle_for()))
     }
 }
 
@@ -243,7 +279,15 @@ pub(super) struct Connection {
     /// Whether what follows the current request must not be read as another one.
     closes_after_answer: AtomicBool,
     answer: AtomicU8,
+    unread: AtomicU8,
 }
+
+/// Nothing is known of bytes that are not read, or there were none.
+const NOTHING_UNREAD: u8 = 0;
+/// The next read looks for them.
+const LOOK: u8 = 1;
+/// The kernel has some.
+const UNREAD: u8 = 2;
 
 /// No answer of the service is being sent.
 const NO_ANSWER: u8 = 0;
@@ -268,6 +312,7 @@ impl Connection {
             body_open: AtomicBool::new(false),
             closes_after_answer: AtomicBool::new(false),
             answer: AtomicU8::new(NO_ANSWER),
+            unread: AtomicU8::new(NOTHING_UNREAD),
         };
         connection.enter(Phase::Head);
         connection
@@ -392,7 +437,31 @@ impl Connection {
         self.closes_after_answer.load(Ordering::Relaxed)
     }
 
-    fn is_evicted(&self) -> bool {
+    /// How long ago the phase began, to half a second.
+    fn idle_for(&self) -> Duration {
+        let ticks = self.clock.now().saturating_sub(self.since());
+        Duration::from_millis(ticks.saturating_mul(TICK_MILLIS.unsigned_abs()))
+    }
+
+    /// Has the next read record whether the client has sent bytes that are not read yet.
+    pub(super) fn look_for_unread(&self) {
+        self.unread.store(LOOK, Ordering::Relaxed);
+    }
+
+    /// Whether a read that finds nothing records what the kernel has.
+    pub(super) fn is_looking_for_unread(&self) -> bool {
+        self.unread.load(Ordering::Relaxed) == LOOK
+    }
+
+    pub(super) fn set_unread(&self, is_unread: bool) {
+        self.unread.store(if is_unread { UNREAD } else { NOTHING_UNREAD }, Ordering::Relaxed);
+    }
+
+    pub(super) fn has_unread(&self) -> bool {
+        self.unread.load(Ordering::Relaxed) == UNREAD
+    }
+
+    pub(super) fn is_evicted(&self) -> bool {
         self.evicted.load(Ordering::Relaxed)
     }
 

@@ -6,13 +6,13 @@ mod line_ends;
 mod stream;
 mod tls;
 
-use std::{convert::Infallible, io, net::SocketAddr, pin::Pin, sync::Arc, time::Duration};
+use std::{convert::Infallible, io, iter, net::SocketAddr, pin::Pin, sync::Arc, time::Duration};
 
 use axum::{
     body::Body,
     http::{HeaderValue, Request, StatusCode, header::CONNECTION},
 };
-use futures_util::future::join_all;
+use futures_util::{FutureExt as _, future::join_all};
 use hyper::{
     body::{Body as _, Incoming},
     server::conn::http1,
@@ -22,7 +22,7 @@ use hyper_util::rt::TokioIo;
 use tokio::{
     io::AsyncWriteExt,
     net::{TcpListener, TcpStream},
-    time::{Instant, sleep, timeout},
+    time::{Instant, sleep_until, timeout},
 };
 
 pub use self::tls::{Tls, expiry_in_file};
@@ -46,7 +46,10 @@ pub struct Limits {
     /// Time that an answer may wait for the client to read. Each byte that the client reads adds a millisecond, up to
     /// this time.
     pub write: Duration,
-    /// Time for running requests to finish when the server stops.
+    /// Time in which idle connections can send one more request when the server stops. Its answer says that it is the last one. It
+    /// counts from the last answer, and new connections are accepted meanwhile.
+    pub grace: Duration,
+    /// Time for running requests to finish after that.
     pub drain: Duration,
 }
 
@@ -57,6 +60,7 @@ impl Default for Limits {
             head: Duration::from_secs(10),
             idle: Duration::from_secs(75),
             write: Duration::from_secs(10),
+            grace: Duration::from_secs(2),
             drain: Duration::from_secs(10),
         }
     }
@@ -68,8 +72,8 @@ const MAX_HEADER_FIELDS: usize = 64;
 /// much memory.
 const MAX_BUFFER_BYTES: usize = 32 << 10;
 
-/// Time for a handshake, and for the head of a request, that arrives while the server stops; how often the end of the head
-/// is looked for.
+/// Time for a handshake, and for the head of a request, that arrives while the server stops; how often the end of the head,
+/// and a request that has arrived, are looked for.
 const LAST_HEAD: Duration = Duration::from_secs(1);
 const LAST_HEAD_CHECK: Duration = Duration::from_millis(20);
 
@@ -116,8 +120,8 @@ impl Protocol {
     }
 }
 
-/// Serves `app` on these listeners until `shutdown` resolves, and then until every running request is answered or
-/// [`Limits::drain`] has passed.
+/// Serves `app` on these listeners until `shutdown` resolves. Then each connection ends with its next answer, which says so, or
+/// when no request has come for [`Limits::grace`]. What has arrived by then is answered within [`Limits::drain`].
 pub async fn serve(
     listeners: impl Into<Listeners>,
     app: impl App,
@@ -128,6 +132,10 @@ pub async fn serve(
     let connections = Connections::new(limits, counts);
     let protocol = Arc::new(Protocol::new(tls));
     let app: Arc<dyn App> = Arc::new(app);
+    let until_stopped = async {
+        shutdown.await;
+        connections.let_go().await;
+    };
     let accepting = sockets
         .iter()
         .map(|socket| supervise("accept", || accept(socket, &connections, &app, &protocol)));
@@ -135,10 +143,16 @@ pub async fn serve(
     tokio::select! {
         _ = join_all(accepting) => {}
         () = enforcing => {}
-        () = shutdown => {}
+        () = until_stopped => {}
     }
-    // Lets the kernel refuse new clients at once, instead of queueing them.
-    drop(sockets);
+    // Closes the sockets, so that the kernel refuses new clients at once instead of queueing them.
+    for socket in sockets {
+        for (stream, peer) in queued(socket) {
+            let slot = connections.take_slot();
+            let (app, protocol) = (Arc::clone(&app), Arc::clone(&protocol));
+            tokio::spawn(serve_connection(stream, peer, slot, app, protocol));
+        }
+    }
     connections.close_all();
     if timeout(limits.drain, connections.all_closed()).await.is_err() {
         tracing::warn!(left = connections.count(), "stopping with unanswered requests");
@@ -172,6 +186,20 @@ async fn accept(
             }
         }
     }
+}
+
+/// The connections that the kernel has accepted. Closing the socket would reset them.
+fn queued(socket: TcpListener) -> Vec<(TcpStream, SocketAddr)> {
+    /// More than the queue can have.
+    const MAX: usize = 8192;
+    // The runtime may not know of them yet, and would not ask.
+    let Ok(socket) = socket.into_std() else { return Vec::new() };
+    let accept = || {
+        let (stream, peer) = socket.accept().ok()?;
+        stream.set_nonblocking(true).ok()?;
+        Some((TcpStream::from_std(stream).ok()?, peer))
+    };
+    iter::from_fn(accept).take(MAX).collect()
 }
 
 fn concerns_one_connection(error: &io::Error) -> bool {
@@ -213,43 +241,65 @@ async fn serve_http1(
         let connection = slot.connection();
         connection.answer_begun();
         let answer = app.answer(request.map(|body| request_body(body, &connection)), peer);
+        let slot = &slot;
         async move {
             let mut response = answer.await;
             // A request that is answered before its body has arrived is the last one: nobody knows where the next one begins.
-            if connection.closes_after_answer() || connection.is_body_open() {
+            let is_last = connection.closes_after_answer() || connection.is_body_open();
+            if is_last || slot.is_stopping() {
                 response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
             }
             Ok::<_, Infallible>(response.map(|body| AnswerBody::new(body, connection)))
         }
     });
     let mut serving = http.serve_connection(TokioIo::new(stream), service);
-    let mut last_head: Option<Instant> = None;
+    // While the server stops: since when a request arrives, and when to look again.
+    let (mut arriving, mut look_at): (Option<Instant>, Option<Instant>) = (None, None);
     loop {
         tokio::select! {
             biased;
             // After success or an error, there is nothing left to send.
-            _ = &mut serving => {
-                if slot.connection().take_body_mark() {
-                    wipe(serving.into_parts().read_buf);
-                }
-                return;
-            }
+            _ = &mut serving => break,
             () = slot.close_requested() => {}
-            () = sleep(LAST_HEAD_CHECK), if last_head.is_some() => {}
+            () = sleep_until(look_at.unwrap_or_else(Instant::now)), if look_at.is_some() => {}
         }
-        match slot.connection().phase() {
-            // The client may have sent its request before the stop.
-            Phase::Head if slot.is_shutting_down() => {
-                let began = *last_head.get_or_insert_with(Instant::now);
-                if began.elapsed() > LAST_HEAD {
+        look_at = None;
+        let connection = slot.connection();
+        let phase = connection.phase();
+        let is_last = slot.is_shutting_down() || slot.is_stopping() && !connection.is_evicted();
+        match phase {
+            Phase::Head | Phase::Idle if is_last => {
+                let left = match phase {
+                    Phase::Idle => slot.time_for_last_request(),
+                    _ => Duration::ZERO,
+                };
+                if !left.is_zero() {
+                    look_at = Some(Instant::now() + left);
+                    continue;
+                }
+                if phase == Phase::Idle {
+                    connection.look_for_unread();
+                    if (&mut serving).now_or_never().is_some() {
+                        break;
+                    }
+                    if connection.phase() == Phase::Idle && !connection.has_unread() {
+                        Pin::new(&mut serving).graceful_shutdown();
+                        continue;
+                    }
+                }
+                // The client has sent its request before the connection could close, or may be about to.
+                if arriving.get_or_insert_with(Instant::now).elapsed() > LAST_HEAD {
                     return;
                 }
+                look_at = Some(Instant::now() + LAST_HEAD_CHECK);
             }
             // hyper closes the connection when everything that belongs to a request in progress is read and written.
             _ if slot.is_shutting_down() => {
-                last_head = None;
+                arriving = None;
                 Pin::new(&mut serving).graceful_shutdown();
             }
+            // The answer says that the connection ends.
+            _ if is_last => {}
             // The answer is still sent.
             Phase::Answering => Pin::new(&mut serving).graceful_shutdown(),
             Phase::Head if slot.connection().is_answer_open() => return,
@@ -266,6 +316,9 @@ async fn serve_http1(
             }
             _ => return,
         }
+    }
+    if slot.connection().take_body_mark() {
+        wipe(serving.into_parts().read_buf);
     }
 }
 
@@ -512,7 +565,7 @@ mod tests {
             client.write_all(part.as_bytes()).await.unwrap();
             answer += &read_until(&mut client, &format!("{part}\r\n")).await;
             // Longer than every limit, each time.
-            sleep(Duration::from_millis(1600)).await;
+            tokio::time::sleep(Duration::from_millis(1600)).await;
         }
         client.write_all(b"c\n").await.unwrap();
         client.read_to_string(&mut answer).await.unwrap();

@@ -9,6 +9,7 @@ use std::{
 };
 
 use axum::http::StatusCode;
+use rustix::io::ioctl_fionread;
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     net::TcpStream,
@@ -34,6 +35,15 @@ pub(super) enum Transport {
 impl Transport {
     pub(super) fn is_encrypted(&self) -> bool {
         matches!(self, Self::Tls(_))
+    }
+
+    /// Whether the kernel has bytes of the client, whatever the runtime knows of them.
+    fn has_unread(&self) -> bool {
+        let stream = match self {
+            Self::Plain(stream) => stream,
+            Self::Tls(stream) => stream.get_ref().0,
+        };
+        ioctl_fionread(&stream.stream).is_ok_and(|bytes| bytes > 0)
     }
 }
 
@@ -249,6 +259,9 @@ impl AsyncRead for ConnectionStream {
         }
         let before = buf.filled().len();
         let outcome = Pin::new(&mut self.stream).poll_read(cx, buf);
+        if outcome.is_pending() && self.connection.is_looking_for_unread() {
+            self.connection.set_unread(self.stream.has_unread());
+        }
         let new = &mut buf.filled_mut()[before..];
         // The first bytes after an answer start the next head.
         if !new.is_empty() && phase == Phase::Idle {

@@ -57,6 +57,8 @@ impl Home {
             .env("DOORWARD_LISTEN", "127.0.0.1:0")
             // Tests start many servers at once, and only one can have the default port.
             .env("DOORWARD_METRICS_LISTEN", "off")
+            // Clients of the tests keep connections that they do not use again.
+            .env("DOORWARD_LIMITS_STOP_GRACE", "0s")
             .env("DOORWARD_DATABASE_URL", format!("sqlite://{}", self.database().display()))
             .env("DOORWARD_PASSWORD_MEMORY_KIB", "7168")
             .env("DOORWARD_PASSWORD_PASSES", "1")
