@@ -53,7 +53,8 @@ impl Doorward {
             let (size, key) = (signed.checkpoint.size, self.audit_key().public().to_string());
             tracing::info!(size, key, checkpoint = &*text, "audit checkpoint");
         }
-        if !is_in_file {
+        // One that was cosigned late is written again, with the signature.
+        if !is_in_file || (is_known && is_cosigned) {
             is_in_file = self.write_to_file(&text);
         }
         *self.published() = Some(Published { checkpoint: signed, is_cosigned, is_in_file });
