@@ -11,15 +11,19 @@ use std::{
     ffi::OsStr,
     fs::{self, File, TryLockError},
     io::{self, Read, Write},
-    os::{fd::AsRawFd, unix::fs::DirBuilderExt},
+    os::{
+        fd::AsRawFd,
+        unix::fs::{DirBuilderExt, MetadataExt},
+    },
     path::{Path, PathBuf},
     sync::Arc,
+    time::Duration,
 };
 
 #[cfg(feature = "cli")]
 pub(crate) use self::reserve::is_read_only;
 pub use self::{doctor_report::DoctorReport, reserve::Reserve, spool::Spool};
-use crate::{private_file, token::UnusableKey};
+use crate::{clock::Timestamp, private_file, token::UnusableKey};
 
 /// What follows the name of a database in that of a copy from before its schema was changed. The number of the schema follows.
 pub(crate) const SCHEMA_COPY: &str = ".schema-";
@@ -198,6 +202,28 @@ impl DataFolder {
         File::open(&self.path)?.sync_all()
     }
 
+    /// Removes copies from before a change of the schema that are older than 30 days: people who have left since are still in them.
+    pub fn remove_old_copies(&self, database: &Path, now: Timestamp) {
+        const KEPT: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+        let Some(database) = database.file_name().and_then(OsStr::to_str) else { return };
+        for entry in fs::read_dir(&self.path).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            let rest = name.to_str().and_then(|name| name.strip_prefix(database));
+            let is_copy = rest.is_some_and(|rest| rest.starts_with(SCHEMA_COPY));
+            let written = entry.metadata().map(|file| Timestamp::from_seconds(file.mtime()));
+            if is_copy && written.is_ok_and(|written| now.duration_since(written) > KEPT) {
+                match fs::remove_file(entry.path()) {
+                    Ok(()) => {
+                        tracing::info!(file = %entry.path().display(), "removed an old copy of the database")
+                    }
+                    Err(error) => {
+                        tracing::warn!(file = %entry.path().display(), %error, "cannot remove an old copy of the database");
+                    }
+                }
+            }
+        }
+    }
+
     /// The disk space that is reserved for a full disk.
     pub fn reserve(&self) -> &Arc<Reserve> {
         &self.reserve
@@ -284,6 +310,23 @@ mod tests {
         assert!(error.contains("(a process that could not write its id)"), "{error}");
         drop(folder);
         DataFolder::open(&path).unwrap();
+    }
+
+    #[test]
+    fn copies_of_the_database_are_removed_after_30_days() {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = DataFolder::open(parent.path()).unwrap();
+        let file = |name: &str| parent.path().join(name);
+        for name in ["x.db", "x.db.schema-1", "y.db.schema-1"] {
+            fs::write(file(name), "").unwrap();
+        }
+        let written = fs::metadata(file("x.db.schema-1")).unwrap().mtime();
+        let after = |days: i64| Timestamp::from_seconds(written + days * 24 * 60 * 60);
+        folder.remove_old_copies(&file("x.db"), after(30));
+        assert!(file("x.db.schema-1").exists());
+        folder.remove_old_copies(&file("x.db"), after(31));
+        assert!(!file("x.db.schema-1").exists());
+        assert!(file("x.db").exists() && file("y.db.schema-1").exists());
     }
 
     #[test]

@@ -73,8 +73,8 @@ async fn begin_new_name(
     let before = store.audit_tree().await?.size;
     let kind = EventKind::AuditSecretReplaced { before, checkpoint };
     let event = Event::by_administrator(&Administrator::APP, None, now, kind);
+    store.record(vec![event.clone()]).await?;
     store.events().publish_recorded(&event);
-    store.record(vec![event]).await?;
     while store.number_events().await? > 0 {}
     let tree = store.audit_tree().await?;
     store.set_checkpoint(&store.audit_key().sign(tree.size, tree.root)).await

@@ -28,16 +28,16 @@ impl Doorward {
         if signed.checkpoint.size == 0 {
             return Ok(());
         }
-        let (is_known, is_cosigned, mut is_in_file) = match &*self.published() {
+        let (is_known, was_cosigned, is_in_file) = match &*self.published() {
             Some(last) if last.checkpoint.checkpoint == signed.checkpoint => {
                 (true, last.is_cosigned, last.is_in_file)
             }
             _ => (false, false, false),
         };
-        if is_cosigned && is_in_file {
+        if was_cosigned && is_in_file {
             return Ok(());
         }
-        let (signed, is_cosigned) = match is_cosigned {
+        let (signed, is_cosigned) = match was_cosigned {
             true => (signed, true),
             false => self.have_cosigned(signed, limit).await?,
         };
@@ -49,13 +49,13 @@ impl Doorward {
             self.store().set_checkpoint(&signed).await?;
         }
         let text = signed.to_string();
-        if !is_known || is_cosigned {
+        // One that was cosigned late is published again, with the signature.
+        let is_new = !is_known || is_cosigned && !was_cosigned;
+        if is_new {
             let (size, key) = (signed.checkpoint.size, self.audit_key().public().to_string());
             tracing::info!(size, key, checkpoint = &*text, "audit checkpoint");
         }
-        if !is_in_file {
-            is_in_file = self.write_to_file(&text);
-        }
+        let is_in_file = (is_in_file && !is_new) || self.write_to_file(&text);
         *self.published() = Some(Published { checkpoint: signed, is_cosigned, is_in_file });
         Ok(())
     }

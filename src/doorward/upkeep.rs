@@ -156,6 +156,11 @@ impl Doorward {
                 tracing::warn!(%error, "cannot remove expired sessions");
             }
             self.refill_reserve();
+            if let (DatabaseUrl::Sqlite(file), Some(folder)) =
+                (&self.settings().database, self.folder())
+            {
+                folder.remove_old_copies(file, self.now());
+            }
             tokio::time::sleep(INTERVAL).await;
         }
     }

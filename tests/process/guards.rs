@@ -176,7 +176,8 @@ fn every_refusal_is_explained_on_the_command_line() {
 
 #[test]
 fn why_says_that_a_guard_without_a_proxy_has_seen_the_address_of_the_proxy() {
-    const ALLOW: &str = "allow = 'request.address.inNetwork(\"192.0.2.0/24\") && user.name != \"Bob\"'\n";
+    const ALLOW: &str =
+        "allow = 'request.address.inNetwork(\"192.0.2.0/24\") && user.name != \"Bob\"'\n";
     let home = Home::new();
     write_settings(
         &home,
@@ -189,7 +190,7 @@ fn why_says_that_a_guard_without_a_proxy_has_seen_the_address_of_the_proxy() {
     let why = |guard: &str, forwarded: &str| {
         let mut connection = server.connect();
         let authorization = format!("Authorization: Bearer {}\r\n", ada.token);
-        connection.send(&format!(
+        connection.send(format!(
             "GET /api/auth/{guard} HTTP/1.1\r\nHost: here\r\n{authorization}{forwarded}\r\n"
         ));
         let answer = connection.answer().unwrap();

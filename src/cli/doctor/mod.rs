@@ -190,13 +190,17 @@ async fn open(report: &mut Report, settings: &Settings) -> Option<Opened> {
                 }
                 control::Error::Open(
                     OpenError::AuditSecretMissing(_) | OpenError::AuditSecretReplaced(_),
-                ) => {
-                    (Kind::AuditSecret, "do one of both: nothing else was checked in the database")
-                }
+                ) => (
+                    Kind::AuditSecret,
+                    "restore audit-secret from a backup: the new name is for when there is none",
+                ),
                 control::Error::Open(OpenError::Store { ref error, .. })
                     if error.is_older_schema() =>
                 {
-                    (Kind::SchemaOld, "nothing else was checked in the database")
+                    (
+                        Kind::SchemaOld,
+                        "make a backup, and start the server: what is in the database was not checked",
+                    )
                 }
                 control::Error::Open(OpenError::Data(ref error)) if error.is_read_only() => {
                     if report.has(Kind::DiskReadOnly) {

@@ -153,6 +153,7 @@ fn judge(
         .peer
         .map_or_else(|| "unknown".to_owned(), |peer| peer.ip().to_canonical().to_string());
     report.checked(format!("requests to public_url arrive from {peer}"));
+    let is_forgeable = forged.is_some_and(|forged| last_hop(forged) == Some(FORGED));
     if honest.forwarded_for.is_none() {
         report.add(
             Kind::ProxyHidesClients,
@@ -165,14 +166,15 @@ fn judge(
             format!("the proxy {peer} is not in trusted_proxies, so all clients look like {peer}"),
             format!("add \"{peer}\" to trusted_proxies, and restart the server"),
         );
-    } else if let Some(forged) = forged.filter(is_believed)
+    } else if !is_forgeable
+        && let Some(forged) = forged.filter(is_believed)
         && let Some(client) = last_hop(forged).and_then(|hop| hop.parse().ok())
         && !is_same_machine(client, honest.peer)
     {
         too_wide(report, client);
     }
     // Also where it names no client itself, or is not trusted yet: whoever mends only that lets everybody choose an address.
-    if forged.is_some_and(|forged| last_hop(forged) == Some(FORGED)) {
+    if is_forgeable {
         report.add(
             Kind::ProxyForgeable,
             "the proxy passes X-Forwarded-For of clients on, so everybody can forge an address",

@@ -14,7 +14,8 @@ const MAX_CONNECTIONS: &str = "SHOW max_connections";
 const CONNECTIONS: &str =
     "SELECT COUNT(*) FROM pg_stat_activity WHERE backend_type = 'client backend'";
 const SYNCHRONOUS: &str = "SHOW synchronous_standby_names";
-const IS_SUPERUSER: &str = "SHOW is_superuser";
+/// As it is now: a connection shows what the role was when it began.
+const IS_SUPERUSER: &str = "SELECT rolsuper FROM pg_catalog.pg_roles WHERE rolname = CURRENT_USER";
 const STANDBYS: &str = "SELECT COUNT(*) FROM pg_stat_replication";
 
 pub(super) async fn report(engine: &PostgresEngine) -> Result<DatabaseReport, Error> {
@@ -23,7 +24,6 @@ pub(super) async fn report(engine: &PostgresEngine) -> Result<DatabaseReport, Er
     let version: Option<String> = value(engine, VERSION).await.unwrap_or_default();
     let max: Option<String> = value(engine, MAX_CONNECTIONS).await.unwrap_or_default();
     let connections: Option<i64> = value(engine, CONNECTIONS).await.unwrap_or_default();
-    let superuser: Option<String> = value(engine, IS_SUPERUSER).await.unwrap_or_default();
     let standbys: Option<i64> = value(engine, STANDBYS).await.unwrap_or_default();
     let since_1970 = |time: SystemTime| time.duration_since(UNIX_EPOCH).ok();
     Ok(DatabaseReport {
@@ -31,7 +31,7 @@ pub(super) async fn report(engine: &PostgresEngine) -> Result<DatabaseReport, Er
         clock: clock.and_then(since_1970).and_then(|time| i64::try_from(time.as_millis()).ok()),
         connections: connections.and_then(|count| u64::try_from(count).ok()),
         max_connections: max.and_then(|max| max.parse().ok()),
-        is_superuser: superuser.map(|superuser| superuser == "on"),
+        is_superuser: value(engine, IS_SUPERUSER).await.unwrap_or_default(),
         standbys: standbys.and_then(|count| u64::try_from(count).ok()),
         synchronous_standbys: value(engine, SYNCHRONOUS).await.unwrap_or_default(),
         ..DatabaseReport::default()

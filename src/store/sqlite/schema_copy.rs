@@ -150,7 +150,7 @@ mod tests {
         db.execute_batch("CREATE TABLE t (x); PRAGMA user_version = 7").unwrap();
         fs::write(folder.path().join("x.db.schema-9.unfinished"), "of a crash").unwrap();
         for schema in [7, 8, 9, 10] {
-            db.execute("INSERT INTO t VALUES (?1)", [schema]).unwrap();
+            db.execute("INSERT INTO t VALUES (1)", []).unwrap();
             make(&db, &file, schema).unwrap();
         }
         assert!(fs::metadata(folder.path().join("x.db-wal")).unwrap().len() > 0);

@@ -22,6 +22,27 @@ async fn the_overview_shows_how_the_service_is_doing() {
 }
 
 #[tokio::test]
+async fn the_overview_shows_what_is_wrong_with_the_trail_to_those_who_may_read_it() {
+    let server = server().await;
+    let mut admin = admin_browser(&server).await;
+    let mut auditor = browser_of(&server, EVE, "auditor").await;
+    let secret = server.folder().join("audit-secret");
+    let shown = "The secret of the audit trail is missing or was replaced, since ";
+    assert!(!admin.get("/admin").await.body.contains(shown));
+    std::fs::remove_file(secret).unwrap();
+    assert_shows(&admin.get("/admin").await, 200, &[shown, "doorward doctor says what to do"]);
+    assert!(!auditor.get("/admin").await.body.contains(shown), "it may not read the trail");
+    admin.language = "de";
+    assert_shows(&admin.get("/admin").await, 200, &["Das Geheimnis des Protokolls fehlt"]);
+    let status = server.ordered("GET", "/api/admin/status", Value::Null).await;
+    let trouble = &status["auditTroubles"][0];
+    assert_eq!(
+        (&trouble["part"], &trouble["cause"]),
+        (&json!("secret"), &json!("the secret is not stored any more"))
+    );
+}
+
+#[tokio::test]
 async fn the_overview_shows_what_doctor_has_found() {
     let server = server().await;
     let mut admin = admin_browser(&server).await;

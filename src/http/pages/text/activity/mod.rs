@@ -40,6 +40,7 @@ mod tests {
         "everything_revoked",
         "users_exported",
         "audit_exported",
+        "audit_secret_replaced",
         "trail_pruned",
         "events_left_out",
     ];
