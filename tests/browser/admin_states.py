@@ -97,6 +97,13 @@ def admin_user_reset_code(tour):
 
 
 @state()
+def admin_user_secured(tour):
+    administered(tour)
+    open_user(tour, refused_user(tour))
+    order(tour, "secure")
+
+
+@state()
 def admin_new_user(tour):
     administered(tour)
     tour.open("/admin/users/new")

@@ -58,7 +58,7 @@ async fn an_account_is_secured(store: &Store) {
     let added = store.add_passkey(&ada, &passkey, setup, &[], None, &Effects::NONE).await.unwrap();
     assert_eq!(added, AddFactor::Added);
     let ada = store.user_by_id(ada.id).await.unwrap().unwrap();
-    assert_eq!(store.earlier_emails(&ada, NOW).await.unwrap(), [back.email.clone()]);
+    assert_eq!(store.earlier_emails(&ada, NOW).await.unwrap(), std::slice::from_ref(&back.email));
 
     // Somebody else has written since this was read.
     let mut stale = ada.clone();

@@ -28,7 +28,7 @@ async fn users_are_found_by_the_start_of_a_word_of_their_name_or_address() {
     assert_shows(&page, 200, &["No user matches.", "checked"]);
     assert!(!page.body.contains("A search finds"), "nothing was searched");
     let page = admin.get("/admin/users?text=velace").await;
-    let said = "A search finds how words of the name and the e-mail address begin.";
+    let said = "A search finds how words of the name and the e-mail address begin:";
     assert_shows(&page, 200, &[said, "“car” finds Carl"]);
     assert_shows(&admin.get("/admin/users/nobody").await, 404, &["There is no such page"]);
 }

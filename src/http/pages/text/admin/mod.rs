@@ -88,7 +88,6 @@ pub struct AdminTexts {
     pub roles: &'static str,
     pub only_disabled: &'static str,
     pub no_users: &'static str,
-    pub search_hint: &'static str,
     pub nobody_found: &'static str,
     pub last_sign_in: &'static str,
     pub disabled: &'static str,

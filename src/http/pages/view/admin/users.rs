@@ -80,10 +80,7 @@ impl Users<'_> {
             t,
             a,
             frame,
-            text: Field {
-                hint: Some(a.search_hint.into()),
-                ..filter("text", a.name_or_address, self.text)
-            },
+            text: filter("text", a.name_or_address, self.text),
             role: filter("role", a.role, self.role),
             is_only_disabled: self.is_only_disabled,
             may_add: self.may_add,
