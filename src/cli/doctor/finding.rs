@@ -128,6 +128,7 @@ impl fmt::Display for Finding {
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Report {
     findings: Vec<Finding>,
+    notes: Vec<String>,
     checked: Vec<String>,
 }
 
@@ -142,6 +143,15 @@ impl Report {
         let (name, severity) = (kind.name(), kind.severity());
         let (problem, advice) = (problem.into(), advice.into());
         self.findings.push(Finding { severity, name, problem, advice });
+    }
+
+    /// Records what is no mistake, but what an operator may not expect.
+    pub(super) fn note(&mut self, what: impl Into<String>) {
+        self.notes.push(what.into());
+    }
+
+    pub(super) fn notes(&self) -> &[String] {
+        &self.notes
     }
 
     /// Records what was checked, or why it could not be.
