@@ -2,7 +2,7 @@
 //! Start: cargo add axum reqwest && cargo add tokio --features full && cp deploy/axum.rs src/main.rs && cargo run
 //!
 //! The app sees the same headers as behind a proxy: the `IDENTITY` headers come from Doorward, never from the client.
-//! An axum app can also embed Doorward, without a second process: see `examples/embed.rs`.
+//! An axum app can also embed Doorward, without a second process.
 
 use std::{net::SocketAddr, time::Duration};
 

@@ -65,13 +65,13 @@ local function values(header)
     return list
 end
 
+-- On plain HTTP, the names of cookies of all Doorwards on this host: doorward-app-1a2b3c4d.
+local KINDS_OF_COOKIES = { app = true, device = true, session = true, try = true }
+
 local function is_doorwards(cookie)
     local name = cookie:match("^[^=]*")
-    return name == "doorward"
-        or name == "doorward-app"
-        or name == "doorward-device"
-        or name:find("^doorward%-try%-")
-        or name:find("^__Host%-doorward")
+    local kind = (name .. "-"):match("^doorward%-(%a+)%-")
+    return name == "doorward" or KINDS_OF_COOKIES[kind or ""] or name:find("^__Host%-doorward")
 end
 
 local function remove_doorwards_cookies(txn, sent)

@@ -153,6 +153,15 @@ export function createClient(options: Options) {
     }
   }
 
+  /**
+   * Stores the token in the answer to any operation that changes something: a sign-in, a step-up and a new factor replace the token of
+   * the session. What is only read has no token of its reader.
+   */
+  function keepToken(method: Method, answer: unknown) {
+    if (method === "get" || typeof answer !== "object" || answer === null || !("token" in answer)) return;
+    if (typeof answer.token === "string") tokens.set(answer.token);
+  }
+
   const isReplaced = (old: string | undefined) => tokens.get() !== undefined && tokens.get() !== old;
 
   /**
@@ -165,7 +174,7 @@ export function createClient(options: Options) {
       if (isReplaced(old)) return undefined;
       const response = await attempt("post", REFRESH, undefined, tokens.get());
       if (response.ok) {
-        tokens.set(((await response.json()) as { token: string }).token);
+        keepToken("post", await response.json());
         return undefined;
       }
       const error = await DoorwardError.from(response);
@@ -203,34 +212,29 @@ export function createClient(options: Options) {
       if (!response.ok) throw await DoorwardError.from(response);
     }
     const text = await response.text();
-    return (text === "" ? undefined : JSON.parse(text)) as Answer<P, M>;
-  }
-
-  type Signed = { token: string };
-  async function signedIn<T extends object | undefined>(answer: Promise<T>): Promise<T> {
-    const value = await answer;
-    if (value && "token" in value) tokens.set((value as unknown as Signed).token);
-    return value;
+    const answer: unknown = text === "" ? undefined : JSON.parse(text);
+    keepToken(method, answer);
+    return answer as Answer<P, M>;
   }
 
   return {
-    /** Any operation of the document. */
+    /** Any operation of the document. A token in the answer is stored. */
     call,
-    register: (body: Input<"/api/user", "post">["body"]) => signedIn(call("post", "/api/user", { body })),
-    login: (body: Input<"/api/auth/login", "post">["body"]) => signedIn(call("post", "/api/auth/login", { body })),
+    register: (body: Input<"/api/user", "post">["body"]) => call("post", "/api/user", { body }),
+    login: (body: Input<"/api/auth/login", "post">["body"]) => call("post", "/api/auth/login", { body }),
     /** Answers the challenge of a login or a step-up. A recovery code that was used is replaced by the one in the answer. */
     answer: ({ challenge }: { challenge: string }, given: FactorAnswer) =>
-      signedIn(call("post", "/api/auth/login/factor", { body: { challenge, ...given } })),
+      call("post", "/api/auth/login/factor", { body: { challenge, ...given } }),
     /** Logs in with a passkey alone. Only browsers can, on the origins that `public_url` and `sign_in.passkey_origins` name. */
     loginWithPasskey: async () => {
       const begun = await call("post", "/api/auth/login/passkey");
       const credential = await assertion(begun.publicKey);
-      return signedIn(call("post", "/api/auth/login/factor", { body: { challenge: begun.challenge, credential } }));
+      return call("post", "/api/auth/login/factor", { body: { challenge: begun.challenge, credential } });
     },
     /** Proves the password again. Throws `FactorMissing` for a user with a second factor. */
     stepUp: (password?: string) => {
       const body = password === undefined ? {} : { password };
-      return signedIn(call("post", "/api/me/step-up", { body }));
+      return call("post", "/api/me/step-up", { body });
     },
     refresh: async () => {
       const failed = await refreshed(tokens.get());

@@ -6663,7 +6663,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "link": "http://127.0.0.1:3000/factors/reset?code=q2Vt0mB3nq7kq4Wc1y8h5aEo6uJx9LrSdGfPzTiNwKM",
+                     *       "link": "http://localhost:3000/factors/reset?code=q2Vt0mB3nq7kq4Wc1y8h5aEo6uJx9LrSdGfPzTiNwKM",
                      *       "secret": "q2Vt0mB3nq7kq4Wc1y8h5aEo6uJx9LrSdGfPzTiNwKM"
                      *     }
                      */
@@ -7724,7 +7724,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "signIn": "http://127.0.0.1:3000/sign-in",
+                     *       "signIn": "http://localhost:3000/sign-in",
                      *       "origins": [],
                      *       "findings": [
                      *         "nobody is sent to sign in: set origins = [\"https://app.example.com\"], the URL of the app in the browser and proxy = \"nginx\", \"caddy\", \"traefik\", \"haproxy\" or \"envoy\""
@@ -8460,13 +8460,13 @@ export interface operations {
                     /**
                      * @example {
                      *       "issuer": "doorward",
-                     *       "jwks_uri": "http://127.0.0.1:3000/.well-known/jwks.json",
-                     *       "revocations_uri": "http://127.0.0.1:3000/.well-known/revocations",
-                     *       "introspection_endpoint": "http://127.0.0.1:3000/oauth/introspect",
+                     *       "jwks_uri": "http://localhost:3000/.well-known/jwks.json",
+                     *       "revocations_uri": "http://localhost:3000/.well-known/revocations",
+                     *       "introspection_endpoint": "http://localhost:3000/oauth/introspect",
                      *       "introspection_endpoint_auth_methods_supported": [
                      *         "client_secret_basic"
                      *       ],
-                     *       "revocation_endpoint": "http://127.0.0.1:3000/oauth/revoke",
+                     *       "revocation_endpoint": "http://localhost:3000/oauth/revoke",
                      *       "revocation_endpoint_auth_methods_supported": [
                      *         "client_secret_basic"
                      *       ],
@@ -8506,13 +8506,13 @@ export interface operations {
                     /**
                      * @example {
                      *       "issuer": "doorward",
-                     *       "jwks_uri": "http://127.0.0.1:3000/.well-known/jwks.json",
-                     *       "revocations_uri": "http://127.0.0.1:3000/.well-known/revocations",
-                     *       "introspection_endpoint": "http://127.0.0.1:3000/oauth/introspect",
+                     *       "jwks_uri": "http://localhost:3000/.well-known/jwks.json",
+                     *       "revocations_uri": "http://localhost:3000/.well-known/revocations",
+                     *       "introspection_endpoint": "http://localhost:3000/oauth/introspect",
                      *       "introspection_endpoint_auth_methods_supported": [
                      *         "client_secret_basic"
                      *       ],
-                     *       "revocation_endpoint": "http://127.0.0.1:3000/oauth/revoke",
+                     *       "revocation_endpoint": "http://localhost:3000/oauth/revoke",
                      *       "revocation_endpoint_auth_methods_supported": [
                      *         "client_secret_basic"
                      *       ],
@@ -8581,7 +8581,7 @@ export interface operations {
                     /**
                      * @example {
                      *       "origins": [
-                     *         "http://127.0.0.1:3000"
+                     *         "http://localhost:3000"
                      *       ]
                      *     }
                      */

@@ -1,11 +1,11 @@
 // What an app does with the client: register, log in, read the account, refresh, list sessions, log out.
-// node dist/story.js http://127.0.0.1:3000
+// node dist/story.js http://localhost:3000
 
 import { createClient, DoorwardError, memoryStore } from "./client.js";
 
 declare const process: { argv: string[] };
 
-const [, , baseUrl = "http://127.0.0.1:3000", email = "ada@example.com"] = process.argv;
+const [, , baseUrl = "http://localhost:3000", email = "ada@example.com"] = process.argv;
 const password = "correct horse battery staple";
 const tokens = memoryStore();
 const doorward = createClient({ baseUrl, tokens });

@@ -368,7 +368,7 @@ async fn a_link_of_the_operator_and_the_password_remove_all_factors() {
     kinds();
     let ticket = factor_reset::create(&doorward, user.id, &Administrator::APP).await.unwrap();
     assert_eq!(kinds(), [EventKind::FactorResetCreated]);
-    let link = format!("http://127.0.0.1:3000/factors/reset?code={}", ticket.secret.as_str());
+    let link = format!("http://localhost:3000/factors/reset?code={}", ticket.secret.as_str());
     assert_eq!(ticket.link, Some(link));
     let replaced = use_link(earlier.secret.as_str(), Some(PASSWORD)).await;
     assert!(matches!(replaced, Err(FactorResetError::WrongLink)), "{replaced:?}");

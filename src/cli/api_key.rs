@@ -67,6 +67,11 @@ struct Order {
 }
 
 impl ApiKey {
+    /// Whether it changes the database.
+    pub(super) fn changes(&self) -> bool {
+        !matches!(self, Self::List(_))
+    }
+
     pub(super) fn run(self, settings: Settings) -> anyhow::Result<()> {
         block_on(async {
             let client = AdminClient::open(settings).await?;

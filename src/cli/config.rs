@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::{Output, exit_code::NotFound, print_json};
-use crate::config::{Key, Origin, Origins, Settings, keys};
+use crate::config::{FACTOR_KINDS, Key, Origin, Origins, Settings, keys};
 
 /// Print the settings in force, their meaning and where each comes from
 #[derive(clap::Args)]
@@ -36,6 +36,9 @@ struct Setting {
     variable: String,
     flag: String,
     meaning: String,
+    /// Why it does not do what one may expect.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
 }
 
 impl Config {
@@ -56,7 +59,8 @@ impl Config {
         }
         for key in chosen {
             let comment = if self.sources { origins.of(key).to_string() } else { key.help() };
-            print_line!("{} = {}  # {comment}", key.name, key.toml_value(settings));
+            let note = note(key, settings).map_or_else(String::new, |note| format!("; {note}"));
+            print_line!("{} = {}  # {comment}{note}", key.name, key.toml_value(settings));
         }
         Ok(())
     }
@@ -73,5 +77,12 @@ fn setting(key: &Key, settings: &Settings, origins: &Origins) -> Setting {
         variable: key.variable(),
         flag: format!("--{}", key.flag()),
         meaning: key.help(),
+        note: note(key, settings),
     }
+}
+
+/// Why a setting does not do what one may expect.
+fn note(key: &Key, settings: &Settings) -> Option<String> {
+    let reason = settings.lacks_passkeys_because().filter(|_| key.name == FACTOR_KINDS)?;
+    Some(format!("passkeys are not offered, because {reason}"))
 }

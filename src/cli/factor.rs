@@ -42,6 +42,11 @@ struct HeldFactors<'a> {
 }
 
 impl Factor {
+    /// Whether it changes the database.
+    pub(super) fn changes(&self) -> bool {
+        matches!(self, Self::Reset(_))
+    }
+
     pub(super) async fn run(self, settings: Settings) -> anyhow::Result<()> {
         let client = AdminClient::open(settings).await?;
         match self {

@@ -37,6 +37,11 @@ pub(super) enum Keys {
 }
 
 impl Keys {
+    /// Whether it changes the database.
+    pub(super) fn changes(&self) -> bool {
+        !matches!(self, Self::List(_))
+    }
+
     pub(super) fn run(self, settings: Settings) -> anyhow::Result<()> {
         let (method, path, output) = match self {
             Self::List(output) => (Method::GET, PATH.to_owned(), output),

@@ -37,6 +37,11 @@ pub(super) enum Mail {
 }
 
 impl Mail {
+    /// Whether it changes the database.
+    pub(super) fn changes(&self) -> bool {
+        matches!(self, Self::Retry(_))
+    }
+
     pub(super) fn run(self, settings: Settings) -> anyhow::Result<()> {
         block_on(async {
             match self {

@@ -54,7 +54,10 @@ use std::{
     time::Duration,
 };
 
-use clap::{Arg, ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{
+    Arg, ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand,
+    error::{ContextKind, ContextValue},
+};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
 use self::{
@@ -63,7 +66,10 @@ use self::{
 };
 use crate::{
     access::guard::{ExplainedHeader, Explanation, Step},
-    config::{CONFIG_VARIABLE, Settings, Sources, keys as setting_keys, parse_duration},
+    config::{
+        CONFIG_VARIABLE, DatabaseUrl, Settings, Sources, absolute, keys as setting_keys,
+        parse_duration,
+    },
     control, log,
 };
 
@@ -137,9 +143,66 @@ enum Command {
     Man(man::Man),
 }
 
+impl Command {
+    /// Whether it changes the database, which it then names: an operator may be in another folder than they think. `migrate` and
+    /// `restore` name it in their reports.
+    fn changes(&self) -> bool {
+        match self {
+            Self::User(user) => user.changes(),
+            Self::Keys(keys) => keys.changes(),
+            Self::ApiKey(api_key) => api_key.changes(),
+            Self::Mail(mail) => mail.changes(),
+            Self::Import(import) => import.changes(),
+            Self::Reload(_) | Self::Emergency(_) => true,
+            Self::Serve(_)
+            | Self::Dev(_)
+            | Self::Guard(_)
+            | Self::Client(_)
+            | Self::Why(_)
+            | Self::Audit(_)
+            | Self::Snippet(_)
+            | Self::Export(_)
+            | Self::Migrate(_)
+            | Self::Backup(_)
+            | Self::Restore(_)
+            | Self::Config(_)
+            | Self::Doctor(_)
+            | Self::Health(_)
+            | Self::Completions(_)
+            | Self::Man(_) => false,
+        }
+    }
+}
+
+/// Where a database is, without any password.
+fn place(database: &DatabaseUrl) -> String {
+    match database {
+        DatabaseUrl::Sqlite(file) => absolute(file).display().to_string(),
+        other => other.to_string(),
+    }
+}
+
+/// Whether the command was asked for JSON.
+fn is_json(matches: &ArgMatches) -> bool {
+    let has_flag = |matches: &ArgMatches| {
+        matches.try_get_one::<bool>("json").ok().flatten().is_some_and(|flag| *flag)
+    };
+    let mut innermost = Some(matches);
+    while let Some(matches) = innermost {
+        if has_flag(matches) {
+            return true;
+        }
+        innermost = matches.subcommand().map(|(_, matches)| matches);
+    }
+    false
+}
+
 /// Runs the command that this process was started with.
 pub fn main() -> ExitCode {
-    let matches = command().get_matches();
+    let matches = match command().try_get_matches() {
+        Ok(matches) => matches,
+        Err(error) => with_hint(error).exit(),
+    };
     let run = || -> anyhow::Result<()> {
         let cli = Cli::from_arg_matches(&matches)?;
         let sources = sources(&matches);
@@ -155,6 +218,7 @@ pub fn main() -> ExitCode {
             other => other,
         };
         let (settings, origins) = Settings::with_origins(sources.clone())?;
+        let changed = Some(&settings.database).filter(|_| chosen.changes()).map(place);
         match chosen {
             Command::Serve(serve) => serve.run(settings, &origins, sources),
             Command::Dev(dev) => dev.run(settings, &sources),
@@ -179,7 +243,12 @@ pub fn main() -> ExitCode {
             Command::Completions(_) | Command::Doctor(_) | Command::Man(_) => {
                 unreachable!("handled above")
             }
+        }?;
+        // Not to standard output, whose JSON and codes others read.
+        if let Some(place) = changed.filter(|_| !is_json(&matches)) {
+            eprint_line!("database: {place}");
         }
+        Ok(())
     };
     let outcome = run();
     log::flush();
@@ -231,11 +300,26 @@ fn with_settings(command: clap::Command) -> clap::Command {
     command.after_help(text).mut_subcommands(with_settings)
 }
 
+/// How the port is set.
+const PORT_HINT: &str =
+    "set the address and the port with --listen, such as --listen 127.0.0.1:8080";
+
+/// An error that suggests `--port`, which is refused, suggests what exists.
+fn with_hint(mut error: clap::Error) -> clap::Error {
+    let is_port = matches!(
+        error.get(ContextKind::SuggestedArg),
+        Some(ContextValue::String(suggested)) if suggested == "--port"
+    );
+    if is_port {
+        error.remove(ContextKind::SuggestedArg);
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![PORT_HINT.into()]));
+    }
+    error
+}
+
 /// A hint for `--port`, which people try first. Without it, clap suggests `--password-threads`.
 fn port() -> Arg {
-    let hint = |_: &str| -> Result<String, &'static str> {
-        Err("set the address and the port with --listen, such as --listen 127.0.0.1:8080")
-    };
+    let hint = |_: &str| -> Result<String, &'static str> { Err(PORT_HINT) };
     let port = Arg::new("port").long("port").value_name("PORT").hide(true).global(true);
     port.num_args(0..=1).default_missing_value("").value_parser(hint)
 }
@@ -444,6 +528,21 @@ mod tests {
         for arguments in [&["doorward", "--port", "80"][..], &["doorward", "serve", "--port=80"]] {
             let error = command().try_get_matches_from(arguments).unwrap_err().to_string();
             assert!(error.contains("--listen 127.0.0.1:8080"), "{error}");
+        }
+    }
+
+    #[test]
+    fn no_error_suggests_port() {
+        for arguments in [
+            &["doorward", "--prot", "80"][..],
+            &["doorward", "serve", "--prot=80"],
+            &["doorward", "--ports", "80"],
+            &["doorward", "user", "list", "--por", "80"],
+        ] {
+            let error = command().try_get_matches_from(arguments).unwrap_err();
+            let error = with_hint(error).to_string();
+            assert!(error.contains("tip: set the address and the port with --listen"), "{error}");
+            assert!(!error.contains("'--port'"), "{error}");
         }
     }
 }

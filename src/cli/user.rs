@@ -216,6 +216,31 @@ pub(super) struct List {
 }
 
 impl User {
+    /// Whether it changes the database.
+    pub(super) fn changes(&self) -> bool {
+        match self {
+            Self::List(_) | Self::Show(_) | Self::Invitations { .. } => false,
+            Self::Sessions(sessions) => !sessions.end.is_empty(),
+            Self::Factor(factor) => factor.changes(),
+            Self::Add { .. }
+            | Self::Invite(_)
+            | Self::Uninvite { .. }
+            | Self::SetPassword(_)
+            | Self::ResetCode(_)
+            | Self::RequireNewPassword(_)
+            | Self::Change { .. }
+            | Self::Disable(_)
+            | Self::Enable(_)
+            | Self::Unlock(_)
+            | Self::Verify(_)
+            | Self::Unverify(_)
+            | Self::Logout(_)
+            | Self::Grant { .. }
+            | Self::Revoke { .. }
+            | Self::Delete(_) => true,
+        }
+    }
+
     pub(super) fn run(self, settings: Settings) -> anyhow::Result<()> {
         block_on(async {
             match self {

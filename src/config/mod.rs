@@ -58,7 +58,7 @@ pub(crate) use self::{
     metrics::MetricsListen,
     password::PasswordSettings,
     registration::RegistrationConflict,
-    sign_in::MailCodeSignIn,
+    sign_in::{FACTOR_KINDS, MailCodeSignIn},
     tls::TlsFiles,
     value::parse_duration,
 };
@@ -314,8 +314,13 @@ impl Settings {
     pub(crate) fn base_url(&self, listening: SocketAddr) -> String {
         match &self.public_url {
             Some(url) => url.to_string(),
-            None => format!("{}://{}", self.scheme(), reachable(listening)),
+            None => self.local_url(listening),
         }
+    }
+
+    /// The URL at which this machine reaches a service that listens on this address.
+    pub(crate) fn local_url(&self, listening: SocketAddr) -> String {
+        format!("{}://{}", self.scheme(), host_and_port(listening))
     }
 
     /// Whether this is `doorward dev`, whose data ends with its process.
@@ -343,6 +348,16 @@ impl Settings {
         let behind_tls = self.public_url.as_ref().is_some_and(PublicUrl::is_https);
         let behind_proxy = !self.trusted_proxies.iter().all(|network| local(network.addr()));
         !local(listening) && !has_tls && !behind_tls && !behind_proxy
+    }
+}
+
+/// A service that listens on this address, as it stands in URLs. Loopback is called `localhost`, because browsers offer passkeys
+/// under this name and not under an address.
+fn host_and_port(listening: SocketAddr) -> String {
+    let address = reachable(listening);
+    match [IpAddr::V4(Ipv4Addr::LOCALHOST), Ipv6Addr::LOCALHOST.into()].contains(&address.ip()) {
+        true => format!("localhost:{}", address.port()),
+        false => address.to_string(),
     }
 }
 

@@ -27,7 +27,7 @@ pub(super) const KEYS: &[Key] = &[
     },
     Key {
         name: "public_url",
-        purpose: "URL at which others reach the service; auto is the address it listens on",
+        purpose: "URL at which others reach the service; auto is the address it listens on, or localhost",
         value: &Custom {
             field: field!(public_url),
             parse: |text| match text {

@@ -1,9 +1,9 @@
 //! `[sign_in]`: mailed codes, second factors, and the domain of passkeys.
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddr};
 
 use super::{
-    PublicUrl, Settings, SettingsError,
+    Settings, SettingsError,
     key::Key,
     value::{Choice, Custom, List, NONE, field},
 };
@@ -40,7 +40,7 @@ pub(super) const KEYS: &[Key] = &[
         },
     },
     Key {
-        name: "sign_in.factor_kinds",
+        name: FACTOR_KINDS,
         purpose: "Kinds of second factors that users can add; security keys come with passkeys",
         value: &List {
             field: field!(factor_kinds),
@@ -92,6 +92,12 @@ pub(super) const KEYS: &[Key] = &[
 
 /// The domain of passkeys is the host of `public_url`.
 const AUTO: &str = "auto";
+
+/// The setting that offers passkeys, where they can be used.
+pub(crate) const FACTOR_KINDS: &str = "sign_in.factor_kinds";
+
+/// Why passkeys have no domain of their own.
+const NOT_SET: &str = "public_url is not set";
 
 /// Who signs in with a mailed code.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -155,7 +161,7 @@ fn not_for_passkeys(item: &str) -> Option<String> {
 /// Checks the settings that depend on each other.
 pub(super) fn check(settings: &Settings) -> Result<(), SettingsError> {
     let refuse = |message: String| Err(SettingsError::new(message));
-    let origin = match PasskeySite::of(settings) {
+    let origin = match settings.passkey_site(settings.listen) {
         PasskeySite::Origin(origin) => Some(origin),
         PasskeySite::Without(reason) => {
             let set = [
@@ -196,9 +202,10 @@ pub(super) fn check(settings: &Settings) -> Result<(), SettingsError> {
                     .into(),
             );
         }
-        if let (PasskeySite::Without(reason), false) =
-            (PasskeySite::of(settings), settings.factor_kinds.contains(FactorKind::Totp))
-        {
+        if let (PasskeySite::Without(reason), false) = (
+            settings.passkey_site(settings.listen),
+            settings.factor_kinds.contains(FactorKind::Totp),
+        ) {
             return refuse(format!(
                 "sign_in.factors: \"required\" needs a kind of factor that users can add, and passkeys cannot be used because \
                  {reason}: set public_url to https:// and a domain, or add totp to sign_in.factor_kinds"
@@ -216,30 +223,31 @@ enum PasskeySite {
     Without(&'static str),
 }
 
-impl PasskeySite {
-    fn of(settings: &Settings) -> Self {
-        let Some(url) = &settings.public_url else { return Self::Without("public_url is not set") };
-        match origin_of(url) {
-            Ok(origin) if has_domain(&origin) => Self::Origin(origin),
-            Ok(_) => Self::Without("the host of public_url is an IP address"),
-            Err(InvalidOrigin::PlainHttp) => Self::Without("public_url is plain HTTP"),
-            Err(_) => Self::Without("the host of public_url is not a domain"),
-        }
-    }
-}
-
-/// The origin of a public URL, which may have a path.
-fn origin_of(url: &PublicUrl) -> Result<AppOrigin, InvalidOrigin> {
-    let url = url.to_string();
+/// The origin of a URL, which may have a path.
+fn origin_of(url: &str) -> Result<AppOrigin, InvalidOrigin> {
     let authority = url.find("://").map_or(0, |colon| colon + "://".len());
     let end = url[authority..].find('/').map_or(url.len(), |slash| authority + slash);
     AppOrigin::parse(&url[..end])
 }
 
 impl Settings {
-    /// The service as browsers know it when they make and use passkeys. `None` if passkeys are not offered.
-    pub(crate) fn passkey_relying_party(&self) -> Option<RelyingParty> {
-        match PasskeySite::of(self) {
+    /// Whether browsers offer passkeys on the pages of a service that listens on this address.
+    fn passkey_site(&self, listening: SocketAddr) -> PasskeySite {
+        // The port of a service that chooses a free one is not known yet.
+        let listening = SocketAddr::new(listening.ip(), listening.port().max(1));
+        match (origin_of(&self.base_url(listening)), &self.public_url) {
+            (Ok(origin), _) if has_domain(&origin) => PasskeySite::Origin(origin),
+            (_, None) => PasskeySite::Without(NOT_SET),
+            (Ok(_), _) => PasskeySite::Without("the host of public_url is an IP address"),
+            (Err(InvalidOrigin::PlainHttp), _) => PasskeySite::Without("public_url is plain HTTP"),
+            (Err(_), _) => PasskeySite::Without("the host of public_url is not a domain"),
+        }
+    }
+
+    /// The service as browsers know it when they make and use passkeys, if it listens on this address. `None` if passkeys are not
+    /// offered.
+    pub(crate) fn passkey_relying_party(&self, listening: SocketAddr) -> Option<RelyingParty> {
+        match self.passkey_site(listening) {
             PasskeySite::Origin(origin) if self.factor_kinds.contains(FactorKind::Passkey) => {
                 let id = self.passkey_domain.clone().unwrap_or_else(|| origin.host().to_owned());
                 let mut origins = vec![origin.to_string()];
@@ -255,8 +263,8 @@ impl Settings {
     }
 
     /// The kinds of second factors that people can add here.
-    pub(crate) fn offered_factors(&self) -> Factors {
-        let has_passkeys = self.passkey_relying_party().is_some();
+    pub(crate) fn offered_factors(&self, listening: SocketAddr) -> Factors {
+        let has_passkeys = self.passkey_relying_party(listening).is_some();
         let is_offered = |kind: &FactorKind| has_passkeys || *kind == FactorKind::Totp;
         self.factor_kinds.iter().filter(is_offered).collect()
     }
@@ -266,11 +274,15 @@ impl Settings {
         if !self.factor_kinds.contains(FactorKind::Passkey) {
             return "add passkey to sign_in.factor_kinds, or remove the passkeys first (doorward user factor reset)".into();
         }
-        match PasskeySite::of(self) {
-            PasskeySite::Without(reason) => format!(
+        let set = |reason: &str| {
+            format!(
                 "{reason}: set public_url to https:// and a domain, and sign_in.passkey_domain to \"{domain}\" if it is \
                  another one"
-            ),
+            )
+        };
+        match self.passkey_site(self.listen) {
+            PasskeySite::Without(reason) => set(reason),
+            PasskeySite::Origin(_) if self.public_url.is_none() => set(NOT_SET),
             PasskeySite::Origin(origin) => {
                 let own = self.passkey_domain.as_deref().unwrap_or(origin.host());
                 let origins = match is_within(origin.host(), domain) {
@@ -289,7 +301,7 @@ impl Settings {
 
     /// Why passkeys are not offered although they could be. Follows "because".
     pub(crate) fn lacks_passkeys_because(&self) -> Option<&'static str> {
-        match PasskeySite::of(self) {
+        match self.passkey_site(self.listen) {
             PasskeySite::Without(reason) if self.factor_kinds.contains(FactorKind::Passkey) => {
                 Some(reason)
             }
@@ -355,7 +367,7 @@ mod tests {
         );
         let only_passkeys = "sign_in.factor_kinds = ['passkey']\n";
         for (url, reason) in [
-            ("auto", "public_url is not set"),
+            ("auto'\nlisten = '192.0.2.7:3000", "public_url is not set"),
             ("http://127.0.0.1:3000", "the host of public_url is an IP address"),
             ("http://auth.example.com", "public_url is plain HTTP"),
         ] {
@@ -369,7 +381,8 @@ mod tests {
     #[test]
     fn passkeys_belong_to_the_host_of_the_public_url() {
         let party = |file: &str| {
-            let party = load(&[], &[], file).unwrap().passkey_relying_party();
+            let party = load(&[], &[], file).unwrap();
+            let party = party.passkey_relying_party(party.listen);
             party.map(|party| format!("{} {}", party.id, party.origins.join(" ")))
         };
         for (file, expected) in [
@@ -378,6 +391,8 @@ mod tests {
                 "auth.example.com https://auth.example.com",
             ),
             ("public_url = 'http://localhost:3000'", "localhost http://localhost:3000"),
+            ("", "localhost http://localhost:3000"),
+            ("listen = '[::]:3001'", "localhost http://localhost:3001"),
             (
                 "public_url = 'https://auth.example.com'\nsign_in.passkey_domain = 'Example.com'",
                 "example.com https://auth.example.com",
@@ -391,7 +406,8 @@ mod tests {
             assert_eq!(party(file).as_deref(), Some(expected), "{file}");
         }
         for file in [
-            "",
+            "listen = '192.0.2.7:3000'",
+            "public_url = 'http://127.0.0.1:3000'",
             "public_url = 'https://192.0.2.1'",
             "public_url = 'https://[::1]:3000'",
             "public_url = 'http://auth.example.com'",
@@ -415,13 +431,19 @@ mod tests {
         // What it advises is allowed.
         let kept = "sign_in.passkey_domain = 'old.example'\nsign_in.passkey_origins = ['https://old.example']";
         let kept = load(&[], &[], &format!("{url}{kept}")).unwrap();
-        assert_eq!(kept.passkey_relying_party().unwrap().id, "old.example");
+        assert_eq!(kept.passkey_relying_party(kept.listen).unwrap().id, "old.example");
         assert_eq!(
             advice(url, "example.com"),
             "with these settings passkeys belong to id.example.com. Set sign_in.passkey_domain to \"example.com\"; or, if \
              public_url is a mistake, correct it"
         );
-        assert!(advice("", "a.example").starts_with("public_url is not set: set public_url to "));
+        let unset = advice("listen = '192.0.2.7:3000'", "a.example");
+        assert!(unset.starts_with("public_url is not set: set public_url to "), "{unset}");
+        let local = advice("", "a.example");
+        assert_eq!(
+            local,
+            "public_url is not set: set public_url to https:// and a domain, and sign_in.passkey_domain to \"a.example\" if it is another one"
+        );
         let totp = advice("sign_in.factor_kinds = ['totp']", "a.example");
         assert!(totp.starts_with("add passkey to sign_in.factor_kinds, or remove"), "{totp}");
     }
@@ -443,6 +465,11 @@ mod tests {
             ),
             (
                 "sign_in.passkey_domain = 'example.com'".into(),
+                "sign_in.passkey_domain: \"example.com\" is neither the host of public_url, which is localhost, nor a domain \
+                 above it: correct it, or add an origin of this domain to sign_in.passkey_origins, such as https://example.com",
+            ),
+            (
+                "listen = '192.0.2.7:3000'\nsign_in.passkey_domain = 'example.com'".into(),
                 "sign_in.passkey_domain: passkeys cannot be used because public_url is not set: set public_url to https:// \
                  and a domain, such as https://auth.example.com",
             ),

@@ -179,7 +179,7 @@ fn a_public_url_ends_without_a_slash() {
     };
     assert_eq!(url("https://auth.example.com/"), "https://auth.example.com");
     assert_eq!(url("http://[::1]:3000/auth"), "http://[::1]:3000/auth");
-    assert_eq!(url("auto"), "http://127.0.0.1:3000");
+    assert_eq!(url("auto"), "http://localhost:3000");
 }
 
 #[test]
@@ -190,6 +190,20 @@ fn a_wildcard_address_is_reached_through_loopback() {
         ("192.0.2.7:80", "192.0.2.7:80"),
     ] {
         assert_eq!(super::reachable(listen.parse().unwrap()).to_string(), reached);
+    }
+}
+
+#[test]
+fn loopback_is_called_localhost_in_urls() {
+    for (listen, expected) in [
+        ("127.0.0.1:3000", "http://localhost:3000"),
+        ("[::1]:3001", "http://localhost:3001"),
+        ("0.0.0.0:80", "http://localhost:80"),
+        ("[::]:3000", "http://localhost:3000"),
+        ("127.0.0.2:3000", "http://127.0.0.2:3000"),
+        ("192.0.2.7:3000", "http://192.0.2.7:3000"),
+    ] {
+        assert_eq!(Settings::default().base_url(listen.parse().unwrap()), expected);
     }
 }
 

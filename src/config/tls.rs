@@ -67,7 +67,7 @@ mod tests {
         let settings = load(&[], &[], "[tls]\ncertificate = 'a.pem'\nkey = 'b.pem'\n").unwrap();
         let (certificate, key) = settings.tls.pair().unwrap();
         assert_eq!((certificate.to_str(), key.to_str()), (Some("a.pem"), Some("b.pem")));
-        assert_eq!(settings.base_url(settings.listen), "https://127.0.0.1:3000");
+        assert_eq!(settings.base_url(settings.listen), "https://localhost:3000");
         assert!(!settings.is_exposed_on([192, 0, 2, 1].into()));
         assert!(load(&[], &[], "").unwrap().tls.pair().is_none());
         for (file, message) in [

@@ -256,10 +256,14 @@ impl Doorward {
         self.inner.address.get().copied()
     }
 
+    /// The address that the server listens on, or will.
+    fn address(&self) -> SocketAddr {
+        self.listen_address().unwrap_or(self.settings().listen)
+    }
+
     /// The public URL of the service, without a trailing slash.
     pub(crate) fn public_base(&self) -> String {
-        let settings = self.settings();
-        settings.base_url(*self.inner.address.get().unwrap_or(&settings.listen))
+        self.settings().base_url(self.address())
     }
 
     /// The policy for the designated name.
@@ -317,7 +321,7 @@ impl Doorward {
 
     /// The service as browsers know it when they make and use passkeys. `None` if passkeys are not offered.
     pub(crate) fn passkey_relying_party(&self) -> Option<RelyingParty> {
-        self.settings().passkey_relying_party()
+        self.settings().passkey_relying_party(self.address())
     }
 
     pub(crate) fn sends_mail(&self) -> bool {
@@ -327,7 +331,7 @@ impl Doorward {
     /// What a user can reach by themselves to be admitted where they are refused.
     pub(crate) fn reachable(&self, user: &User) -> Reachable {
         let settings = self.settings();
-        let offered = settings.offered_factors();
+        let offered = settings.offered_factors(self.address());
         Reachable::by(user, self.sends_mail(), &offered, settings.factors)
     }
 

@@ -231,9 +231,17 @@ impl Doorward {
             return Err(OpenError::Unfinished(settings.database));
         }
         if opened_for == OpenedFor::Serve {
-            let party = settings.passkey_relying_party();
+            let party = settings.passkey_relying_party(settings.listen);
             let id = party.as_ref().map_or("", |party| &*party.id);
-            if let Some(domain) = store.other_rp_id(id).await.map_err(in_store)? {
+            for domain in store.other_rp_ids(id).await.map_err(in_store)? {
+                // Those of a first run without settings. No setting can keep them.
+                if domain == "localhost" {
+                    tracing::warn!(
+                        "users have passkeys for localhost, which work under this name only: `doorward user factor reset` \
+                         gives each of them a link to sign in without"
+                    );
+                    continue;
+                }
                 let advice = settings.passkeys_lost_because(&domain);
                 return Err(OpenError::PasskeyDomain { domain, advice });
             }

@@ -43,7 +43,7 @@ statements! {
         "SELECT ", passkey_columns!("p."), ", ", user_columns!("u."),
         " FROM passkeys p JOIN users u ON u.id = p.user_id WHERE p.credential_id = $1"
     );
-    OTHER_RP_ID = "SELECT rp_id FROM passkeys WHERE rp_id < $1 OR rp_id > $1 LIMIT 1";
+    OTHER_RP_IDS = "SELECT DISTINCT rp_id FROM passkeys WHERE rp_id < $1 OR rp_id > $1";
     HAS_TOTP = "SELECT 1 FROM totp_secrets LIMIT 1";
     TOTP_BY_USER =
         "SELECT user_id, secret, last_step, created_at, last_used_at FROM totp_secrets WHERE user_id = $1";
@@ -234,10 +234,10 @@ impl Store {
         rows.first().map(with_user).transpose()
     }
 
-    /// The domain of a passkey that was made for another one.
-    pub async fn other_rp_id(&self, rp_id: &str) -> Result<Option<String>, Error> {
-        let rows = self.read(OTHER_RP_ID, [rp_id.into()]).await?;
-        rows.first().map(|row| row.get(0)).transpose()
+    /// The domains of passkeys that were made for others than this one.
+    pub async fn other_rp_ids(&self, rp_id: &str) -> Result<Vec<String>, Error> {
+        let rows = self.read(OTHER_RP_IDS, [rp_id.into()]).await?;
+        rows.iter().map(|row| row.get(0)).collect()
     }
 
     /// Whether anybody has an authenticator app.

@@ -132,7 +132,7 @@ async fn the_answers_of_success_have_the_documented_members() {
 #[tokio::test]
 async fn the_document_has_the_settings_of_the_service() {
     let document = TestServer::open().await.get("/openapi.json").await.json();
-    assert_eq!(document["servers"], json!([{"url": "http://127.0.0.1:3000"}]));
+    assert_eq!(document["servers"], json!([{"url": "http://localhost:3000"}]));
     let password = &document["components"]["schemas"]["NewPassword"];
     assert_eq!((&password["minLength"], &password["maxLength"]), (&json!(8), &json!(128)));
 

@@ -49,8 +49,9 @@ async fn the_server_and_an_embedding_app_answer_every_route_alike() {
                 of_app.headers().get(header::ALLOW),
                 "{method} {path}"
             );
-            // The app answers other paths with its own body.
-            if path.starts_with(GUARD_PREFIX) && path != GUARD_PREFIX {
+            // The app answers other paths with its own body. A challenge for a passkey is random.
+            let is_random = path == "/api/auth/login/passkey" && method == "POST";
+            if path.starts_with(GUARD_PREFIX) && path != GUARD_PREFIX && !is_random {
                 let body = to_bytes(of_app.into_body(), usize::MAX).await.unwrap();
                 assert_eq!(of_server.body.as_bytes(), body, "{method} {path}");
             }

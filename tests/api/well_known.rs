@@ -85,7 +85,7 @@ async fn browsers_find_the_origins_that_may_use_passkeys() {
     let origins = kept_for(&server.get(PATH).await, 60 * 60);
     assert_eq!(origins, json!({"origins": ["https://id.example.com", "https://old.example"]}));
     for file in [
-        "",
+        "public_url = 'http://127.0.0.1:3000'",
         "public_url = 'https://192.0.2.7'",
         "public_url = 'https://id.example.com'\nsign_in.factor_kinds = ['totp']",
     ] {
@@ -98,5 +98,5 @@ async fn browsers_find_the_origins_that_may_use_passkeys() {
 async fn without_a_public_url_discovery_names_the_address_that_it_listens_on() {
     let metadata = TestServer::open().await.get("/.well-known/openid-configuration").await.json();
     assert_eq!(metadata["issuer"], "doorward");
-    assert_eq!(metadata["jwks_uri"], "http://127.0.0.1:3000/.well-known/jwks.json");
+    assert_eq!(metadata["jwks_uri"], "http://localhost:3000/.well-known/jwks.json");
 }

@@ -36,7 +36,7 @@ def exchange(service, request):
 
 
 def with_cookie(service, path, cookie, headers=()):
-    head = [f"GET {path} HTTP/1.1", f"Host: 127.0.0.1:{service.port}", "Accept: text/html", f"Cookie: {cookie}", *headers]
+    head = [f"GET {path} HTTP/1.1", f"Host: localhost:{service.port}", "Accept: text/html", f"Cookie: {cookie}", *headers]
     return exchange(service, "\r\n".join([*head, "", ""]).encode())
 
 
@@ -59,21 +59,22 @@ class Attacks:
         return exchange(service, get(GUARD, self._thief.token(self._session))).status == 200
 
     def session_cookie(self, service):
-        cookie = f"doorward={self._thief.session_cookie(self._session)}"
+        cookie = f"{self._thief.cookie_name('session')}={self._thief.session_cookie(self._session)}"
         answer = with_cookie(service, "/account", cookie)
         assert answer.status in (200, 303), answer
         return answer.status == 200
 
     def app_cookie(self, service):
-        answer = visit(service, "/", f"doorward-app={self._thief.app_cookie(self._session, ORIGIN)}")
+        name = self._thief.cookie_name("app")
+        answer = visit(service, "/", f"{name}={self._thief.app_cookie(self._session, ORIGIN)}")
         assert answer.status in (200, 303), answer
         return answer.status == 200
 
     def sign_in_code(self, service):
         code = self._thief.sign_in_code(self._session, ORIGIN, ATTEMPT, f"{ORIGIN}/")
-        answer = visit(service, f"/.doorward/in?code={code}", f"doorward-try-{ATTEMPT[:8]}={ATTEMPT}")
+        answer = visit(service, f"/.doorward/in?code={code}", f"{self._thief.cookie_name('try')}-{ATTEMPT[:8]}={ATTEMPT}")
         assert answer.status == 303, answer
-        return b"doorward-app=" in answer.head
+        return f"{self._thief.cookie_name('app')}=".encode() in answer.head
 
     def all(self):
         return {"token": self.token, "session": self.session_cookie, "app": self.app_cookie, "code": self.sign_in_code}

@@ -74,6 +74,11 @@ class Thief:
         r, s = utils.decode_dss_signature(key.sign(content.encode(), ec.ECDSA(hashes.SHA256())))
         return f"{content}.{b64(r.to_bytes(32, 'big') + s.to_bytes(32, 'big'))}"
 
+    def cookie_name(self, kind):
+        """The name of a cookie on plain HTTP, with what it has of this installation."""
+        installation = HKDF(hashes.SHA256(), 4, None, b"doorward 1 cookie names").derive(self._secret)
+        return f"doorward-{kind}-{installation.hex()}"
+
     def session_cookie(self, session):
         return self._seal("session cookie", self._names(session), "")
 

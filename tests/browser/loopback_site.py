@@ -52,9 +52,9 @@ mail_code = true
 [invitations]
 allow = 'true'
 """
-# Passkeys need a domain, which an IP address is not.
-PASSKEY_SETTINGS = """
-public_url = "http://localhost:@PORT@"
+# Passkeys need a domain, which an IP address is not. Without settings, the pages are at localhost.
+NO_PASSKEY_SETTINGS = """
+public_url = "http://127.0.0.1:@PORT@"
 """
 # Seconds.
 PATIENCE = 30
@@ -67,8 +67,8 @@ class LoopbackSite:
         self.mails = folder / "mails"
         url = mail_url or f"file:{self.mails}"
         extra_settings = MAIL_SETTINGS.format(url=url) if with_mail else ""
-        if with_passkeys:
-            extra_settings += PASSKEY_SETTINGS
+        if not with_passkeys:
+            extra_settings = NO_PASSKEY_SETTINGS + extra_settings
         ports = {name: reserved_port() for name in ("reports", "staff")}
         self.app_urls = {name: f"http://{name}.localhost:{port}" for name, port in ports.items()}
         settings = SETTINGS.format(**self.app_urls, title=TITLE, staff_title=STAFF_TITLE)

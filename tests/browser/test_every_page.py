@@ -199,7 +199,7 @@ def test_a_page_in_the_colours_of_its_operator_is_accessible(request, folder, ne
     try:
         page = new_context(java_script_enabled=True).new_page()
         record = Record(page)
-        page.goto(f"http://127.0.0.1:{doorward.port}/sign-in")
+        page.goto(f"http://localhost:{doorward.port}/sign-in")
         assert (record.others, record.violations) == ([], [])
         assert "Example & Söhne" in page.locator("header").inner_text()
         logo = page.locator("header img")

@@ -102,7 +102,7 @@ def test_the_settings_of_production_do_not_apply_but_its_guards_do(start, folder
         allow = '"staff" in user.roles'
     """
     with start(settings=settings) as dev:
-        assert urlsplit(dev.url).hostname == "127.0.0.1"
+        assert urlsplit(dev.url).hostname == "localhost"
         assert dev.guard(dev.sign_in(), "staff") == 200
         token = dev.sign_in("bob@example.com")
         assert dev.guard(token, "staff") == 401 and dev.guard(token) == 200

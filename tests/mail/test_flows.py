@@ -77,7 +77,7 @@ def test_a_mail_is_complete(service, ada):
     assert b"\n" not in mail.message.raw.replace(b"\r\n", b""), "a line ends without a carriage return"
     # A stranger may have chosen the name.
     assert ada.name not in mail.text + mail.html
-    assert mail.link == f"http://127.0.0.1:{service.port}/verify?code={mail.secret}"
+    assert mail.link == f"http://localhost:{service.port}/verify?code={mail.secret}"
     assert mail.code
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import threading
 import time
@@ -14,6 +15,7 @@ import pytest
 from conftest import PASSWORD, SETTINGS, DocumentedService
 from factors.people import code_of
 from harness import HOST, REPOSITORY
+from harness.authenticator import Authenticator
 
 EXAMPLE = REPOSITORY / "examples" / "client-ts"
 NODE = REPOSITORY / "target" / "test-node"
@@ -219,6 +221,110 @@ def test_it_never_refreshes_if_the_policy_refuses(client, service, token):
         error = evaluate(client, faults.url, token, 'await tell(doorward.call("get", "/api/auth/miles"))')
         assert (error["status"], error["challenge"]) == (401, "insufficient_scope")
         assert faults.seen == ["GET /api/auth/miles"]
+
+
+class Told:
+    """Calls operations with the client, as an app that keeps its tokens. Each that answers with a token must store it."""
+
+    def __init__(self, client, service):
+        self.client, self.service, self.token, self.stored = client, service, None, []
+
+    def call(self, path, **body):
+        call = f'await doorward.call("post", "{path}", {{ body: {json.dumps(body)} }})'
+        answer, kept = evaluate(self.client, self.service.url, self.token, f"[{call}, tokens.get()]")
+        if "token" in answer:
+            assert answer["token"] == kept != self.token, path
+            self.stored.append(path)
+        else:
+            assert kept == self.token, path
+        self.token = kept
+        return answer
+
+
+def operations_with_a_token(document):
+    """The operations that change something and answer with a token, and those that only read one."""
+    schemas = document["components"]["schemas"]
+
+    def properties(schema):
+        schema = schemas[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
+        parts = [part for kind in ("allOf", "anyOf", "oneOf") for part in schema.get(kind, ())]
+        return set(schema.get("properties", ())).union(*map(properties, parts))
+
+    changing, reading = set(), set()
+    for path, operations in document["paths"].items():
+        for method, operation in operations.items():
+            for status, answer in operation.get("responses", {}).items() if method != "parameters" else ():
+                schema = answer.get("content", {}).get("application/json", {}).get("schema", {})
+                if status.startswith("2") and "token" in properties(schema):
+                    (reading if method == "get" else changing).add(path)
+    return changing, reading
+
+
+def test_every_operation_that_answers_with_a_token_stores_it(client, service):
+    address = f"{uuid.uuid4().hex}@example.com"
+    ada = Told(client, service)
+    ada.call("/api/user", name="Ada Lovelace", email=address, password=PASSWORD)
+    ada.call("/api/auth/login", email=address, password=PASSWORD)
+    ada.call("/api/me/step-up", password=PASSWORD)
+    begun = ada.call("/api/me/factors/passkeys/options")
+    device = Authenticator(f"http://localhost:{service.port}")
+    ada.call("/api/me/factors/passkeys", setup=begun["setup"], credential=device.create(begun["publicKey"]))
+    app, step = ada.call("/api/me/factors/totp"), int(time.time()) // 30
+    codes = ada.call("/api/me/factors/totp/confirm", setup=app["setup"], code=code_of(app["secret"], step))
+    assert codes["token"] == ada.token
+    ada.call("/api/auth/refresh")
+    begun = ada.call("/api/auth/login/passkey")
+    ada.call("/api/auth/login/factor", challenge=begun["challenge"], credential=device.get(begun["publicKey"]))
+
+    bob = Told(client, service)
+    address = f"{uuid.uuid4().hex}@example.com"
+    bob.call("/api/user", name="Bob", email=address)
+    evaluate(client, service.url, None, f'[await doorward.call("post", "/api/auth/code", {{ body: {{ email: "{address}" }} }})]')
+    code = service.code_in_mail(address, "Sign in to")
+    bob.call("/api/auth/code/login", email=address, code=code)
+
+    changing, reading = operations_with_a_token(json.loads((REPOSITORY / "docs" / "openapi.json").read_text()))
+    assert {*ada.stored, *bob.stored} == changing
+    # There it is what was sent, in words.
+    assert reading == {"/api/admin/refusals/{decision}"}
+    for person in (ada, bob):
+        assert evaluate(client, service.url, person.token, "await tell(doorward.me())")["ok"]["name"]
+
+
+APP = """import { createClient, DoorwardError, type Answer } from "doorward-client";
+const doorward = createClient({ baseUrl: process.argv[2]! });
+const me: Answer<"/api/me", "get"> | number = await doorward.me().catch((error) => (error as DoorwardError).status);
+console.log(me);
+"""
+
+
+def test_a_copy_of_the_folder_is_a_package_of_an_app(service, tmp_path):
+    package, app = tmp_path / "doorward-client", tmp_path / "app"
+    left_out = shutil.ignore_patterns("node_modules", "dist", "package-lock.json")
+    shutil.copytree(EXAMPLE, package, ignore=left_out)
+    app.mkdir()
+
+    def must(*command, folder):
+        done = run(*command, folder=folder)
+        assert done.returncode == 0, f"{command}: {done.stdout}\n{done.stderr}"
+        return done.stdout
+
+    options = ("--silent", "--no-audit", "--no-fund", "--prefer-offline")
+    must("npm", "install", *options, folder=package)
+    must("npm", "run", "check", folder=package)
+    must("npm", "run", "generate", "--", service.url, folder=package)
+    own_url = f"http://localhost:{service.port}"
+    generated = (package / "schema.d.ts").read_text().replace(own_url, "http://localhost:3000")
+    assert generated == (EXAMPLE / "schema.d.ts").read_text()
+    must("npm", "run", "check", folder=package)
+    packed = must("npm", "pack", "--silent", folder=package).split()[-1]
+
+    (app / "package.json").write_text('{"type": "module"}')
+    (app / "app.ts").write_text("declare const process: { argv: string[] };\n" + APP)
+    must("npm", "install", *options, package / packed, folder=app)
+    strict = ("--strict", "--module", "nodenext", "--target", "es2022", "--lib", "es2023,dom", "--types", "")
+    must(package / "node_modules" / ".bin" / "tsc", *strict, "app.ts", folder=app)
+    assert must("node", "app.js", service.url, folder=app) == "401\n"
 
 
 def test_a_missing_factor_is_a_typed_error_that_can_be_answered(client, service):

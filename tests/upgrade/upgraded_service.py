@@ -69,7 +69,7 @@ class FixtureService(Service):
         sent = "" if form is None else urllib.parse.urlencode(form)
         head = [
             f"{'GET' if form is None else 'POST'} {path} HTTP/1.1",
-            f"Host: {HOST}:{self.port}",
+            f"Host: localhost:{self.port}",
             "Sec-Fetch-Site: same-origin",
             "Accept: text/html",
             "User-Agent: Mozilla/5.0 (X11; Linux x86_64; rv:150.0) Gecko/20100101 Firefox/150.0",

@@ -298,12 +298,8 @@ impl Guard {
         self.condition_warning().map(|warning| format!("guard {}: {warning}", self.name))
     }
 
-    /// A warning about the condition: a comparison with the same result for everybody, or trust in addresses that nobody has
-    /// verified.
+    /// A warning about the condition: trust in addresses that nobody has verified.
     pub(crate) fn condition_warning(&self) -> Option<String> {
-        if let Some(found) = self.condition.comparison_warning() {
-            return Some(format!("allow: {found}"));
-        }
         self.condition.trusts_unverified_email().then(|| {
             "allow reads the e-mail address but not user.emailVerified, and anybody can register any address: write \
              `user.emailVerified && (…)`"

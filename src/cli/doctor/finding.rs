@@ -135,6 +135,7 @@ impl fmt::Display for Finding {
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Report {
     findings: Vec<Finding>,
+    notes: Vec<String>,
     checked: Vec<String>,
 }
 
@@ -154,6 +155,15 @@ impl Report {
     /// Whether there is a finding of this kind.
     pub(super) fn has(&self, kind: Kind) -> bool {
         self.findings.iter().any(|finding| finding.name == kind.name())
+    }
+
+    /// Records what is no mistake, but what an operator may not expect.
+    pub(super) fn note(&mut self, what: impl Into<String>) {
+        self.notes.push(what.into());
+    }
+
+    pub(super) fn notes(&self) -> &[String] {
+        &self.notes
     }
 
     /// Records what was checked, or why it could not be.

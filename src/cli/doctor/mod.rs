@@ -67,6 +67,7 @@ impl Doctor {
         for finding in report.findings() {
             print_line!("{finding}");
         }
+        report.notes().iter().for_each(|note| print_line!("note: {note}"));
         if self.verbose {
             report.checks().iter().for_each(|check| print_line!("checked: {check}"));
         }

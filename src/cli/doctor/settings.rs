@@ -82,10 +82,10 @@ pub(super) fn check_lifetimes(report: &mut Report, settings: &Settings) {
 
 /// Says whether passkeys are offered. It is not wrong to do without them.
 pub(super) fn check_passkeys(report: &mut Report, settings: &Settings) {
-    if let Some(party) = settings.passkey_relying_party() {
+    if let Some(party) = settings.passkey_relying_party(settings.listen) {
         report.checked(format!("passkeys are offered for the domain {}", party.id));
     } else if let Some(reason) = settings.lacks_passkeys_because() {
-        report.checked(format!("passkeys are not offered, because {reason}"));
+        report.note(format!("passkeys are not offered, because {reason}"));
     }
 }
 

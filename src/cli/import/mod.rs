@@ -149,6 +149,15 @@ struct BadLine {
 }
 
 impl Import {
+    /// Whether it changes the database.
+    pub(super) fn changes(&self) -> bool {
+        match (&self.command, &self.users) {
+            (Some(Command::Status(_)), _) | (None, None) => false,
+            (Some(Command::Drop(drop)), _) => drop.changes(),
+            (None, Some(users)) => !users.dry_run,
+        }
+    }
+
     pub(super) fn run(self, settings: Settings) -> anyhow::Result<()> {
         match (self.command, self.users) {
             (Some(Command::Status(status)), _) => status.run(settings),

@@ -118,6 +118,11 @@ impl Status {
 }
 
 impl Drop {
+    /// Whether it changes the database.
+    pub(super) fn changes(&self) -> bool {
+        !self.dry_run
+    }
+
     pub(super) fn run(self, settings: Settings) -> anyhow::Result<()> {
         let imported_by = (Clock::system().now() - self.unused_for).to_string();
         let mut line = ProgressLine::new();

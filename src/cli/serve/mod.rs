@@ -123,6 +123,7 @@ impl Serve {
         let overview = Overview::of(&doorward, settings_file).await;
         tracing::info!(
             %address,
+            url = doorward.public_base(),
             version = env!("CARGO_PKG_VERSION"),
             data = overview.data,
             settings = overview.settings,
@@ -145,7 +146,13 @@ impl Serve {
         // Elsewhere the log says the same, in the format of the log.
         if io::stdout().is_terminal() {
             let has_pages = doorward.settings().pages;
-            let greeting = greeting(&url, &doorward.public_base(), has_pages, &overview);
+            let greeting = greeting(
+                &url,
+                &doorward.settings().local_url(address),
+                &doorward.public_base(),
+                has_pages,
+                &overview,
+            );
             // A closed standard output does not stop the service.
             let _ = io::stdout().write_all(greeting.as_bytes());
         }
@@ -313,7 +320,13 @@ impl Overview {
 }
 
 /// What a person at a terminal sees first: where everything is, and requests to try.
-fn greeting(url: &str, public_base: &str, has_pages: bool, overview: &Overview) -> String {
+fn greeting(
+    url: &str,
+    local_url: &str,
+    public_base: &str,
+    has_pages: bool,
+    overview: &Overview,
+) -> String {
     let Overview { data, settings, common_passwords, lacks_admin } = overview;
     let first_admin = match lacks_admin {
         true => format!("  Nobody is an administrator yet: {GRANT_ADMIN}\n"),
@@ -334,9 +347,9 @@ fn greeting(url: &str, public_base: &str, has_pages: bool, overview: &Overview) 
 {first_admin}
 {open}
 
-    curl -s {url}/api/user -H 'Content-Type: application/json' -d '{{"name":"Ada Lovelace","email":"ada@example.com","password":"correct horse"}}'
-    TOKEN=$(curl -s {url}/api/auth/login -H 'Content-Type: application/json' -d '{{"email":"ada@example.com","password":"correct horse"}}' | sed 's/.*"token":"\([^"]*\)".*/\1/')
-    curl -s {url}/api/auth/guard -H "Authorization: Bearer $TOKEN"
+    curl -s {local_url}/api/user -H 'Content-Type: application/json' -d '{{"name":"Ada Lovelace","email":"ada@example.com","password":"correct horse"}}'
+    TOKEN=$(curl -s {local_url}/api/auth/login -H 'Content-Type: application/json' -d '{{"email":"ada@example.com","password":"correct horse"}}' | sed 's/.*"token":"\([^"]*\)".*/\1/')
+    curl -s {local_url}/api/auth/guard -H "Authorization: Bearer $TOKEN"
 
 "#
     )

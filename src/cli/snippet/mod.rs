@@ -164,6 +164,11 @@ impl Snippet {
             eprint_line!("note: {}: --app GUARD=URL names another address", apps.join(", "));
         }
         let certificate = self.certificate(&entry)?;
+        if entry.is_tls() && certificate.is_none() {
+            eprint_line!(
+                "note: /etc/ssl/doorward is an example of where a certificate is: --certificate FILE names yours"
+            );
+        }
         if self.servers_only {
             self.kind.check_servers_only()?;
         }
@@ -172,6 +177,7 @@ impl Snippet {
             let mut contents = write_apps(contents, &apps, &entry);
             contents = entry.fill_in(&contents, &apps);
             contents = fill_in_address(&contents, settings.listen);
+            contents = start_beside_it(&contents);
             if let Some(certificate) = &certificate {
                 contents = certificate.fill_in(&contents);
             }
@@ -403,6 +409,19 @@ fn servers_only(contents: &str) -> String {
     text.replace(size, &format!("# Delete this line if nginx.conf has it already.\n{size}"))
 }
 
+/// Says how to start the proxy or the app from the folder of the file, wherever that is: `deploy/` is a folder of the repository.
+fn start_beside_it(contents: &str) -> String {
+    const START: &str = "Start: ";
+    let Some(line) = contents.lines().find(|line| line.contains(START)) else {
+        return contents.to_owned();
+    };
+    let folders =
+        ["cd deploy/tls && ", "cd deploy && ", "--app-dir deploy ", "deploy/tls/", "deploy/"];
+    let command = folders.iter().fold(line.to_owned(), |line, folder| line.replace(folder, ""));
+    let command = command.replace("haproxy -f tls/", "haproxy -f ");
+    contents.replacen(line, &command.replace(START, "Start in the folder of this file: "), 1)
+}
+
 /// Traefik cannot remove single cookies. It replaces them all by those that a guard with `proxy = "traefik"` returns: the
 /// cookies of the request without Doorward's.
 fn copy_cookies(contents: &str) -> String {
@@ -481,6 +500,25 @@ mod tests {
             app.headers = headers(&format!("X-{}-User", app.guard));
         }
         apps
+    }
+
+    #[test]
+    fn no_file_names_a_folder_of_the_repository() {
+        let apps = [Kind::Express, Kind::Fastapi, Kind::Axum];
+        for (kind, form) in
+            PROXIES.into_iter().chain(apps).flat_map(|kind| FORMS.map(|form| (kind, form)))
+        {
+            for (name, contents) in kind.files(form) {
+                let written = start_beside_it(contents);
+                for folder in ["deploy", "examples/", "docs/", "tls/"] {
+                    let line = written.lines().find(|line| line.contains(folder));
+                    assert_eq!(line, None, "{name}");
+                }
+                let starts =
+                    written.lines().any(|line| line.contains("Start in the folder of this file: "));
+                assert_eq!(starts, contents.contains("Start: "), "{name}");
+            }
+        }
     }
 
     #[test]

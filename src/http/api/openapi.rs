@@ -33,7 +33,7 @@ pub(crate) fn document(doorward: &Doorward) -> String {
     let guard = DESIGNATED_GUARD.replace(SEGMENT, &settings.designated_segment);
     let greeting = format!("You are {}.", doorward.designated().name());
     [
-        ("http://127.0.0.1:3000", json_text(&doorward.public_base())),
+        ("http://localhost:3000", json_text(&doorward.public_base())),
         ("/api/auth/miles", guard),
         ("You are Miles Davis.", json_text(&greeting)),
         ("\"minLength\": 8,", format!("\"minLength\": {},", rules.min_length)),

@@ -19,6 +19,6 @@ pub(crate) struct Origins {
 }
 
 pub(crate) async fn show(State(doorward): State<Doorward>) -> Result<Cacheable<Origins>, Error> {
-    let party = doorward.settings().passkey_relying_party().ok_or(Error::NotFound)?;
+    let party = doorward.passkey_relying_party().ok_or(Error::NotFound)?;
     Ok(Cacheable(MAX_AGE, Origins { origins: party.origins }))
 }

@@ -1,53 +1,21 @@
-//! The cookies of Doorward. On HTTPS their names have the prefix `__Host-`: browsers accept them only from this very host,
-//! with `Secure`. Plain HTTP is for loopback hosts only, where browsers disagree about `Secure`.
+//! Cookies in requests and answers. Their names are in `token/cookie/names.rs`. Plain HTTP is for loopback hosts only, where
+//! browsers disagree about `Secure`.
 
 use std::time::Duration;
 
 use axum::http::{HeaderMap, HeaderValue, header};
 use memchr::memchr;
 
-use crate::{clock::Timestamp, session::Session, token::cookie::is_attempt};
-
-/// The names of cookies on an origin.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::http) struct CookieNames {
-    /// The cookie of Doorward's own pages, which names the session.
-    pub(in crate::http) session: &'static str,
-    /// The cookie on the host of an app, which names the session.
-    pub(in crate::http) app: &'static str,
-    /// The cookie of Doorward's own pages in a browser that its user trusts.
-    pub(in crate::http) device: &'static str,
-    /// The start of the names of try cookies, which tell attempts to sign in to an app apart. One for each attempt that
-    /// began while the browser had none: several tabs may begin at once.
-    attempt: &'static str,
-    attributes: &'static str,
-}
-
-// Proxies remove these cookies before the app: `deploy/` has the same names.
-const HTTPS: CookieNames = CookieNames {
-    session: "__Host-doorward",
-    app: "__Host-doorward-app",
-    device: "__Host-doorward-device",
-    attempt: "__Host-doorward-try-",
-    attributes: "; Path=/; HttpOnly; SameSite=Lax; Secure",
-};
-const LOOPBACK: CookieNames = CookieNames {
-    session: "doorward",
-    app: "doorward-app",
-    device: "doorward-device",
-    attempt: "doorward-try-",
-    attributes: "; Path=/; HttpOnly; SameSite=Lax",
+use crate::{
+    clock::Timestamp,
+    session::Session,
+    token::cookie::{CookieNames, is_attempt, is_doorwards},
 };
 
 /// How long a try cookie is kept after the last redirect to the sign-in page. A sign-in form may stay open for a day.
 const ATTEMPT_LIFETIME: Duration = Duration::from_secs(25 * 60 * 60);
 
 impl CookieNames {
-    /// The names on an origin with this scheme.
-    pub(in crate::http) const fn on(is_https: bool) -> &'static Self {
-        if is_https { &HTTPS } else { &LOOPBACK }
-    }
-
     /// The values of the try cookies of a browser.
     pub(in crate::http) fn attempts<'h>(&self, headers: &'h HeaderMap) -> Vec<&'h str> {
         let own = pairs(headers).filter(|(name, _)| name.starts_with(self.attempt.as_bytes()));
@@ -80,14 +48,15 @@ impl CookieNames {
 
     /// Sets the cookie of a browser that its user trusts for this long.
     pub(in crate::http) fn set_device(&self, value: &str, lifetime: Duration) -> HeaderValue {
-        self.set(self.device, value, Some(lifetime))
+        self.set(&self.device, value, Some(lifetime))
     }
 
     /// Sets a cookie. Without `max_age` it ends with the browser.
     fn set(&self, name: &str, value: &str, max_age: Option<Duration>) -> HeaderValue {
         let max_age =
             max_age.map_or_else(String::new, |age| format!("; Max-Age={}", age.as_secs()));
-        let cookie = format!("{name}={value}{}{max_age}", self.attributes);
+        let secure = if self.is_secure { "; Secure" } else { "" };
+        let cookie = format!("{name}={value}; Path=/; HttpOnly; SameSite=Lax{secure}{max_age}");
         HeaderValue::try_from(cookie).expect("names and values of our cookies are ASCII")
     }
 
@@ -117,21 +86,15 @@ pub(in crate::http) fn value<'h>(headers: &'h HeaderMap, name: &str) -> Option<&
 /// The cookies of a request without Doorward's, in their order. None if nothing is left.
 pub(in crate::http) fn app_cookies(headers: &HeaderMap) -> Option<HeaderValue> {
     let mut kept = Vec::new();
-    for cookie in all(headers).filter(|cookie| !cookie.is_empty() && !is_doorwards(cookie)) {
+    for cookie in all(headers) {
+        let name = &cookie[..memchr(b'=', cookie).unwrap_or(cookie.len())];
+        if cookie.is_empty() || is_doorwards(name) {
+            continue;
+        }
         kept.extend_from_slice(if kept.is_empty() { b"" } else { b"; " });
         kept.extend_from_slice(cookie);
     }
     if kept.is_empty() { None } else { HeaderValue::from_bytes(&kept).ok() }
-}
-
-/// Whether a name and value are a cookie of Doorward.
-fn is_doorwards(cookie: &[u8]) -> bool {
-    let name = cookie.split(|b| *b == b'=').next().unwrap_or_default();
-    name.starts_with(HTTPS.session.as_bytes())
-        || name == LOOPBACK.session.as_bytes()
-        || name == LOOPBACK.app.as_bytes()
-        || name == LOOPBACK.device.as_bytes()
-        || name.starts_with(LOOPBACK.attempt.as_bytes())
 }
 
 /// The names and values of all cookies of a request. A text without `=` is no cookie of ours.
@@ -167,6 +130,7 @@ impl<'h> Iterator for Cookies<'h> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::token::{cookie::CookieMint, shared_secret::SharedSecret};
 
     fn headers(lines: &[&'static str]) -> HeaderMap {
         lines.iter().map(|line| (header::COOKIE, HeaderValue::from_static(line))).collect()
@@ -198,7 +162,7 @@ mod tests {
             ("doorward-app=x", None),
             ("__Host-doorward=x; __Host-doorward-app=y;__Host-doorward-try-ab=z", None),
             (
-                "a=1; doorward-app=x; b=\"2 3\"; doorward=y; doorward-try-ab=z; c=",
+                "a=1; doorward-app-0f=x; b=\"2 3\"; doorward-session-1e=y; doorward-try-ab-c=z; c=",
                 Some("a=1; b=\"2 3\"; c="),
             ),
             (
@@ -223,7 +187,7 @@ mod tests {
 
     #[test]
     fn parallel_attempts_have_cookies_of_their_own() {
-        let names = CookieNames::on(true);
+        let names = CookieMint::new(&SharedSecret::random()).names(true);
         let (one, other) = (names.set_attempt("abcdefghij"), names.set_attempt("zbcdefghij"));
         assert_eq!(
             one,
@@ -242,9 +206,10 @@ mod tests {
 
     #[test]
     fn a_cookie_without_max_age_ends_with_the_browser() {
-        let set = CookieNames::on(false).set("doorward", "v", None);
-        assert_eq!(set, "doorward=v; Path=/; HttpOnly; SameSite=Lax");
-        let removed = CookieNames::on(true).remove("__Host-doorward");
+        let mint = CookieMint::new(&SharedSecret::random());
+        let set = mint.names(false).set("doorward-app-1", "v", None);
+        assert_eq!(set, "doorward-app-1=v; Path=/; HttpOnly; SameSite=Lax");
+        let removed = mint.names(true).remove("__Host-doorward");
         assert_eq!(removed, "__Host-doorward=; Path=/; HttpOnly; SameSite=Lax; Secure; Max-Age=0");
     }
 }

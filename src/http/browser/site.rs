@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use axum::http::{HeaderMap, Uri, header};
 
-use super::{Single, cookies::CookieNames, single};
+use super::{Single, single};
 use crate::access::guard::{AppOrigin, host_of, is_loopback_host};
 
 /// Where Doorward's pages are: an origin, and the path below which they are published.
@@ -66,11 +66,6 @@ impl Site {
     /// The name and the port of a site on plain HTTP that is on this machine.
     fn loopback_name(&self) -> Option<(&str, &str)> {
         split_loopback(self.origin().strip_prefix("http://")?)
-    }
-
-    /// The names of cookies on this site.
-    pub(in crate::http) fn cookie_names(&self) -> &'static CookieNames {
-        CookieNames::on(self.is_https)
     }
 
     /// The origin that a browser names in the `Origin` header of a form on our pages. On plain HTTP this is the host that it

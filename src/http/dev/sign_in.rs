@@ -10,9 +10,7 @@ use axum::{
 use super::{Control, users::find};
 use crate::{
     fault::Fault,
-    http::{
-        Error, answer::NoStore, api::login::LoggedIn, browser::cookies::CookieNames, form::Form,
-    },
+    http::{Error, answer::NoStore, api::login::LoggedIn, form::Form},
 };
 
 pub(super) async fn sign_in(
@@ -28,9 +26,9 @@ pub(super) async fn sign_in(
     let disabled = || Error::NoSuchUser(Fault::malformed("The user is disabled"));
     let opened = control.server.sign_in(&user).await?.ok_or_else(disabled)?;
     let is_https = doorward.public_base().starts_with("https://");
-    let (names, session) = (CookieNames::on(is_https), &opened.session);
+    let (names, session) = (doorward.cookies().names(is_https), &opened.session);
     let value = doorward.cookies().session_cookie(session);
-    let cookie = names.set_for(session, names.session, &value, doorward.now());
+    let cookie = names.set_for(session, &names.session, &value, doorward.now());
     let answer = NoStore(StatusCode::OK, LoggedIn::new(opened, &doorward));
     Ok(([(header::SET_COOKIE, cookie)], answer).into_response())
 }

@@ -162,7 +162,7 @@ impl GuardRoutes {
             });
         }
         if let (AppRefusal::SignIn(_), true) = (&reason, request.is_navigation()) {
-            let around = request.way_around_foreign_form();
+            let around = request.way_around_foreign_form(&self.doorward);
             return Ok(
                 self.redirect(around.unwrap_or_else(|| request.way_to_sign_in(&self.doorward)))
             );

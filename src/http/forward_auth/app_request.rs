@@ -16,14 +16,14 @@ use crate::{
     account::app_sign_in::{self, CodeError},
     http::{
         browser::{
-            cookies::{self, CookieNames},
+            cookies,
             cross_site::{is_own_request, is_safe},
             navigation::{is_navigation, is_prefetch},
         },
         paths::{APP_SIGN_IN, APP_SIGN_OUT, page_of},
     },
     network::Requester,
-    token::cookie::{AttemptDigest, ReturnTarget, random_attempt},
+    token::cookie::{AttemptDigest, NamesInForce, ReturnTarget, random_attempt},
 };
 
 /// A request without `Authorization` to an origin of a guard.
@@ -119,7 +119,8 @@ impl<'a> AppRequest<'a> {
 
     /// The person whose browser sent the request. A request that changes something counts only if the app itself caused it.
     pub(super) async fn caller(&self, doorward: &Doorward) -> Result<Caller, AuthError> {
-        let cookie = cookies::value(self.headers, self.cookie_names().app);
+        let names = self.cookie_names(doorward);
+        let cookie = cookies::value(self.headers, &names.app);
         let cookie = cookie.ok_or(Unauthenticated::NoToken)?;
         let caller = doorward.caller_by_app_cookie(cookie, self.origin.as_str()).await?;
         if self.counts() { Ok(caller) } else { Err(Unauthenticated::CrossSite.into()) }
@@ -134,16 +135,16 @@ impl<'a> AppRequest<'a> {
 
     /// Where the browser goes after a form of another site, which comes without our cookies. The request that follows has
     /// them. The other site could otherwise fill the browser with try cookies.
-    pub(super) fn way_around_foreign_form(&self) -> Option<Redirection> {
+    pub(super) fn way_around_foreign_form(&self, doorward: &Doorward) -> Option<Redirection> {
         let is_foreign =
             !is_safe(self.method) && !is_own_request(self.headers, self.origin.as_str());
-        let has_attempt = !self.cookie_names().attempts(self.headers).is_empty();
+        let has_attempt = !self.cookie_names(doorward).attempts(self.headers).is_empty();
         (is_foreign && !has_attempt)
             .then(|| Redirection { location: self.return_url(), cookies: Vec::new() })
     }
 
-    fn cookie_names(&self) -> &'static CookieNames {
-        CookieNames::on(self.origin.is_https())
+    fn cookie_names(&self, doorward: &Doorward) -> NamesInForce {
+        doorward.cookies().names(self.origin.is_https())
     }
 
     /// The URL of the request itself.
@@ -198,7 +199,7 @@ impl<'a> AppRequest<'a> {
         url: String,
         page: impl FnOnce(&str) -> String,
     ) -> Redirection {
-        let names = self.cookie_names();
+        let names = self.cookie_names(doorward);
         let attempt = match names.attempts(self.headers).first() {
             // One attempt for all tabs: whichever finishes first does not invalidate the others.
             Some(attempt) => (*attempt).to_owned(),
@@ -221,7 +222,7 @@ impl<'a> AppRequest<'a> {
         &self,
         doorward: &Doorward,
     ) -> Result<Redirection, CodeError> {
-        let names = self.cookie_names();
+        let names = self.cookie_names(doorward);
         let code = self.code().unwrap_or_default();
         let client = self.forwarded.client(doorward);
         let requester = Requester { request_id: Some(self.forwarded.id), ..Requester::new(client) };
@@ -229,7 +230,7 @@ impl<'a> AppRequest<'a> {
         match app_sign_in::use_code(doorward, code, origin, &attempts, &requester).await {
             Ok(used) => {
                 let cookie = doorward.cookies().app_cookie(&used.session, origin);
-                let set = names.set_for(&used.session, names.app, &cookie, doorward.now());
+                let set = names.set_for(&used.session, &names.app, &cookie, doorward.now());
                 // The try cookie stays: other tabs may have begun with it.
                 let cookies = vec![set];
                 Ok(Redirection { location: self.own_or_start(used.url), cookies })

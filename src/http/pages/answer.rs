@@ -19,6 +19,7 @@ use crate::{
         browser::site::Site,
     },
     language::Language,
+    token::cookie::NamesInForce,
 };
 
 /// What all pages share.
@@ -82,6 +83,11 @@ impl Pages {
 
     pub(in crate::http) fn site(&self) -> &Site {
         &self.site
+    }
+
+    /// The names of cookies on this site.
+    pub(super) fn cookie_names(&self) -> NamesInForce {
+        self.doorward.cookies().names(self.site.is_https)
     }
 
     /// What the templates need for a page on this site.

@@ -56,7 +56,8 @@ impl<'r> AppRoute<'r> {
         let headers = self.headers();
         let origin = self.site.expected_origin(headers);
         let origin = origin.map_err(|NeedsHttps| Unauthenticated::NoToken)?;
-        let cookie = cookies::value(headers, self.site.cookie_names().session);
+        let names = self.doorward.cookies().names(self.site.is_https);
+        let cookie = cookies::value(headers, &names.session);
         let cookie = cookie.ok_or(Unauthenticated::NoToken)?;
         let caller = self.doorward.caller_by_session_cookie(cookie).await?;
         let counts = self.changes_nothing() || is_own_request(headers, &origin);

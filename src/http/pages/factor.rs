@@ -181,7 +181,7 @@ impl Errand {
         }
         if let Some(device) = trusted_device {
             let value = visit.doorward().cookies().device_cookie(device);
-            let names = visit.pages.site().cookie_names();
+            let names = visit.pages.cookie_names();
             append_cookie(&mut response, names.set_device(&value, TRUSTED_FOR));
         }
         response

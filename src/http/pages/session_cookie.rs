@@ -55,9 +55,9 @@ impl Visit {
 
     /// Sets the cookie of a session that has begun, or has proved more.
     pub(super) fn set_session_cookie(&self, response: &mut Response, session: &Session) {
-        let names = self.pages.site().cookie_names();
+        let names = self.pages.cookie_names();
         let value = self.doorward().cookies().session_cookie(session);
-        let cookie = names.set_for(session, names.session, &value, self.doorward().now());
+        let cookie = names.set_for(session, &names.session, &value, self.doorward().now());
         append_cookie(response, cookie);
     }
 }

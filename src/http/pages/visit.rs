@@ -88,7 +88,8 @@ impl Visit {
         if !is_allowed || is_prefetch(headers) {
             return Err(Error::CrossSite(None));
         }
-        let cookie = cookies::value(headers, pages.site().cookie_names().session);
+        let names = pages.cookie_names();
+        let cookie = cookies::value(headers, &names.session);
         let doorward = pages.doorward();
         let caller = match (cookie, session_use) {
             (None, _) => None,
@@ -105,7 +106,7 @@ impl Visit {
             Some(Err(AuthError::Unauthenticated(_))) => Visitor::SignedOut,
             Some(Err(AuthError::Store(error))) => return Err(error.into()),
         };
-        let device = cookies::value(headers, pages.site().cookie_names().device);
+        let device = cookies::value(headers, &names.device);
         let device = device.and_then(|value| String::from_utf8(value.to_vec()).ok());
         Ok(Self {
             device,
@@ -229,8 +230,8 @@ impl Visit {
 
     /// Removes the session cookie.
     pub(super) fn remove_cookie(&self, response: &mut Response) {
-        let names = self.pages.site().cookie_names();
-        append_cookie(response, names.remove(names.session));
+        let names = self.pages.cookie_names();
+        append_cookie(response, names.remove(&names.session));
     }
 }
 

@@ -1,6 +1,7 @@
 //! Values that Doorward hands to a browser and reads back itself: cookies, return targets and sign-in codes. Each carries a
 //! MAC under a key of its own, so that none can be used in the place of another.
 
+mod names;
 mod sealer;
 
 use std::sync::Arc;
@@ -11,6 +12,7 @@ use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+pub use self::names::{CookieNames, NamesInForce, is_doorwards};
 use self::sealer::Sealer;
 use crate::{
     clock::Timestamp,
@@ -34,6 +36,7 @@ struct Sealers {
     passkey_setup: Sealer,
     totp_setup: Sealer,
     device: Sealer,
+    names_on_http: Arc<CookieNames>,
 }
 
 /// What a sealed value is for. Each has a key of its own.
@@ -139,6 +142,7 @@ impl Sealers {
             passkey_setup: Sealer::derive(secret, "passkey setup"),
             totp_setup: Sealer::derive(secret, "TOTP setup"),
             device: Sealer::derive(secret, "device cookie"),
+            names_on_http: CookieNames::on_http(secret),
         }
     }
 }
@@ -162,6 +166,14 @@ impl CookieMint {
 
     pub fn replace_secret(&self, secret: &SharedSecret) {
         self.sealers.store(Arc::new(Sealers::new(secret)));
+    }
+
+    /// The names of cookies on an origin with this scheme.
+    pub fn names(&self, is_https: bool) -> NamesInForce {
+        match is_https {
+            true => NamesInForce::Https,
+            false => NamesInForce::Http(Arc::clone(&self.sealers.load().names_on_http)),
+        }
     }
 
     pub(super) fn seal_for(&self, kind: SealedKind, payload: &[u8]) -> String {

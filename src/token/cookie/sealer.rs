@@ -16,11 +16,7 @@ const MAX_CHARACTERS: usize = 4096;
 
 impl Sealer {
     pub(super) fn derive(secret: &SharedSecret, purpose: &str) -> Self {
-        let extracted = hkdf::Salt::new(hkdf::HKDF_SHA256, &[]).extract(secret.as_bytes());
-        let info = [b"doorward 1 ", purpose.as_bytes()];
-        let mut key = Zeroizing::new([0; KEY_BYTES]);
-        let expanded = extracted.expand(&info, Length).and_then(|okm| okm.fill(&mut *key));
-        expanded.expect("HKDF supports keys of this length");
+        let key = derive::<KEY_BYTES>(secret, purpose);
         Self(cmac::Key::new(cmac::AES_128, &*key).expect("the key has the length of the cipher"))
     }
 
@@ -51,10 +47,23 @@ impl Sealer {
     }
 }
 
-struct Length;
+/// Bytes that only this secret has for this purpose.
+pub(super) fn derive<const BYTES: usize>(
+    secret: &SharedSecret,
+    purpose: &str,
+) -> Zeroizing<[u8; BYTES]> {
+    let extracted = hkdf::Salt::new(hkdf::HKDF_SHA256, &[]).extract(secret.as_bytes());
+    let info = [b"doorward 1 ", purpose.as_bytes()];
+    let mut derived = Zeroizing::new([0; BYTES]);
+    let expanded = extracted.expand(&info, Length(BYTES)).and_then(|okm| okm.fill(&mut *derived));
+    expanded.expect("HKDF supports this length");
+    derived
+}
+
+struct Length(usize);
 
 impl hkdf::KeyType for Length {
     fn len(&self) -> usize {
-        KEY_BYTES
+        self.0
     }
 }

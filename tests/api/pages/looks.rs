@@ -70,7 +70,7 @@ async fn every_page_has_safe_headers_and_is_small() {
 #[tokio::test]
 async fn pages_on_loopback_without_tls_do_not_ask_for_https() {
     let server = TestServer::open().await;
-    let mut browser = Browser { host: "127.0.0.1:3000", ..Browser::new(&server) };
+    let mut browser = Browser { host: "localhost:3000", ..Browser::new(&server) };
     let page = browser.get("/sign-in").await;
     assert_eq!(page.status, 200);
     assert_eq!(page.header(header::STRICT_TRANSPORT_SECURITY), None);

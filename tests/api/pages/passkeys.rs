@@ -337,7 +337,8 @@ async fn a_wrong_answer_to_the_setup_adds_nothing() {
 
 #[tokio::test]
 async fn without_https_and_a_domain_no_passkeys_are_offered() {
-    let server = TestServer::open().await;
+    const BY_ADDRESS: &str = "http://127.0.0.1:3000";
+    let server = TestServer::open_with(|settings| settings.with("public_url", BY_ADDRESS)).await;
     let mut browser = Browser { host: "127.0.0.1:3000", ..Browser::new(&server) };
     let page = browser.get("/sign-in").await;
     assert!(!has_script(&page));
@@ -349,4 +350,34 @@ async fn without_https_and_a_domain_no_passkeys_are_offered() {
         .header("content-type", "application/x-www-form-urlencoded");
     let body = axum::body::Body::from(super::encoded(&fields));
     assert_eq!(browser.send(request.body(body).unwrap()).await.status, 400);
+    // The page where people look for them says why.
+    sign_in_on_loopback(&server, &mut browser).await;
+    let page = browser.get("/account/security").await;
+    assert_shows(&page, 200, &["cannot use passkeys at this address", "or on localhost"]);
+    assert!(!page.body.contains("You have no passkeys yet") && !page.body.contains("security/key"));
+    assert_eq!(server.get("/.well-known/webauthn").await.status, 404);
+}
+
+#[tokio::test]
+async fn without_settings_passkeys_are_offered_at_localhost() {
+    let server = TestServer::open().await;
+    let mut browser = Browser { host: "localhost:3000", ..Browser::new(&server) };
+    assert!(has_script(&browser.get("/sign-in").await));
+    sign_in_on_loopback(&server, &mut browser).await;
+    let page = browser.get("/account/security").await;
+    assert_shows(&page, 200, &["You have no passkeys yet", "/account/security/passkey"]);
+    let related = server.get("/.well-known/webauthn").await;
+    assert_eq!(related.json(), serde_json::json!({ "origins": ["http://localhost:3000"] }));
+}
+
+/// Signs Ada in on plain HTTP.
+async fn sign_in_on_loopback(server: &TestServer, browser: &mut Browser<'_>) {
+    server.register("Ada", "ada@example.com").await;
+    let request = axum::http::Request::post("/sign-in")
+        .header("host", browser.host)
+        .header("origin", format!("http://{}", browser.host))
+        .header("content-type", "application/x-www-form-urlencoded");
+    let form = super::encoded(&[("email", "ada@example.com"), ("password", PASSWORD)]);
+    let answer = browser.send(request.body(axum::body::Body::from(form)).unwrap()).await;
+    assert_goes_to(&answer, "/account");
 }

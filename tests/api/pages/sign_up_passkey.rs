@@ -354,7 +354,8 @@ async fn only_a_passkey_of_this_setup_that_verifies_its_user_registers() {
 
 #[tokio::test]
 async fn without_a_domain_no_passkey_is_offered() {
-    let server = TestServer::open().await;
+    const BY_ADDRESS: &str = "http://127.0.0.1:3000";
+    let server = TestServer::open_with(|settings| settings.with("public_url", BY_ADDRESS)).await;
     let mut browser = Browser { host: "127.0.0.1:3000", ..Browser::new(&server) };
     let page = browser.get(SIGN_UP).await;
     assert!(!page.body.contains("/sign-up/passkey") && !has_script(&page));

@@ -1,4 +1,5 @@
-//! Checks a condition when it is parsed: unknown names, wrong types, limits, a result that is not a boolean.
+//! Checks a condition when it is parsed: unknown names, wrong types, comparisons that have one result for everybody, limits, a result
+//! that is not a boolean.
 
 use cel::{
     ExecutionError, Program, Value,
@@ -7,6 +8,7 @@ use cel::{
 
 use super::{
     ConditionError,
+    comparison::constant_comparison,
     evaluate::Evaluation,
     facts::{REQUEST, Variables},
     limits::{MAX_DEPTH, check_limits},
@@ -321,7 +323,10 @@ fn check_types(
         }
         parts.extend(prepared.parts_of(part));
     }
-    Ok(())
+    match constant_comparison(program.expression(), &evaluation) {
+        Some((part, message)) => Err(ConditionError { at: position(program, text, part), message }),
+        None => Ok(()),
+    }
 }
 
 /// Whether the error occurs for every caller, rather than for particular values.

@@ -1,4 +1,4 @@
-//! Finds comparisons that have the same result for everybody, because a field is compared with values of another type.
+//! Finds comparisons that have the same result for everybody, because values of different types are compared.
 
 use cel::{
     Value,
@@ -7,19 +7,19 @@ use cel::{
 
 use super::{check::children_of, evaluate::Evaluation};
 
-/// What is wrong with the first such comparison, and what to write. Only fields and literals are compared here: their types do not
-/// depend on the caller.
-pub(super) fn constant_comparison(
-    condition: &IdedExpr,
+/// The first such comparison, and what to write in its place. The types of literals, fields, operators and functions do not depend
+/// on the caller, so those for a sample are those for everybody.
+pub(super) fn constant_comparison<'p>(
+    condition: &'p IdedExpr,
     evaluation: &Evaluation<'_>,
-) -> Option<String> {
+) -> Option<(&'p IdedExpr, String)> {
     let mut parts = vec![condition];
     while let Some(part) = parts.pop() {
         if let Expr::Call(call) = &part.expr
             && let [left, right] = call.args.as_slice()
             && let Some(found) = judge(&call.func_name, left, right, evaluation)
         {
-            return Some(found);
+            return Some((part, found));
         }
         // The first part of the text is visited first.
         parts.extend(children_of(part).into_iter().rev());
@@ -39,40 +39,91 @@ fn judge(
         operators::IN => ("in", "never true"),
         _ => return None,
     };
-    let (field, values) = match (field_name(left), field_name(right)) {
-        (Some(field), None) if sign == "in" => (field, elements(right)?),
-        (Some(field), None) => (field, vec![right]),
-        (None, Some(field)) if sign != "in" => (field, vec![left]),
-        _ => return None,
+    if is_literal(left) && is_literal(right) {
+        return None;
+    }
+    // The one that is no literal, and what it is compared with.
+    let (fact, values) = match () {
+        () if sign == "in" => (left, elements(right, evaluation)?),
+        () if is_literal(left) => (right, vec![Compared::of(left, evaluation)?]),
+        () => (left, vec![Compared::of(right, evaluation)?]),
     };
-    let place = if field_name(left).is_some() { left } else { right };
-    let expected = kind(&evaluation.resolve(place).ok()?)?;
-    let kinds: Option<Vec<_>> = values.iter().map(|value| literal_kind(value)).collect();
-    let kinds = kinds.filter(|kinds| !kinds.is_empty() && !kinds.contains(&expected))?;
-    let advice = match (expected, values.as_slice()) {
-        (LIST, [value]) => match &value.expr {
-            Expr::Literal(LiteralValue::String(text)) if sign == "==" => {
-                format!("write {:?} in {field}", text.inner())
-            }
-            Expr::Literal(LiteralValue::String(text)) => {
-                format!("write !({:?} in {field})", text.inner())
-            }
-            _ => format!("compare it with {expected}"),
-        },
+    let expected = sure_kind(fact, evaluation)?;
+    let first = values.first().filter(|_| values.iter().all(|value| value.kind != expected))?;
+    let name = field_name(fact).unwrap_or_else(|| "this value".into());
+    if is_literal(fact) {
+        let list = field_name(right)?;
+        let wanted = first.kind;
+        return Some(format!(
+            "… in {list} is {result}, because each of {list} is {wanted} and is compared with {expected}: compare it with {wanted}"
+        ));
+    }
+    let advice = match (expected, sign, first.text) {
+        (LIST, "==", Some(text)) => format!("write {text:?} in {name}"),
+        (LIST, "!=", Some(text)) => format!("write !({text:?} in {name})"),
+        (LIST, "in", Some(_)) => format!("write {name}.exists(each, each in …)"),
         _ => format!("compare it with {expected}"),
     };
     Some(format!(
-        "{field} {sign} … is {result}, because {field} is {expected} and is compared with {}: {advice}",
-        kinds[0]
+        "{name} {sign} … is {result}, because {name} is {expected} and is compared with {}: {advice}",
+        first.kind
     ))
 }
 
-/// The literals of a list, if it has nothing else.
-fn elements(list: &IdedExpr) -> Option<Vec<&IdedExpr>> {
-    match &list.expr {
-        Expr::List(list) => Some(list.elements.iter().collect()),
+/// What a fact is compared with.
+struct Compared<'p> {
+    kind: &'static str,
+    /// If it is a literal text.
+    text: Option<&'p str>,
+}
+
+impl<'p> Compared<'p> {
+    fn of(expression: &'p IdedExpr, evaluation: &Evaluation<'_>) -> Option<Self> {
+        let text = match &expression.expr {
+            Expr::Literal(LiteralValue::String(text)) => Some(text.inner()),
+            _ => None,
+        };
+        Some(Self { kind: sure_kind(expression, evaluation)?, text })
+    }
+}
+
+/// What the elements of a list are, if all are known: those that are written there, or the first one of a field, whose elements are
+/// of one type.
+fn elements<'p>(list: &'p IdedExpr, evaluation: &Evaluation<'_>) -> Option<Vec<Compared<'p>>> {
+    if let Expr::List(list) = &list.expr {
+        return list.elements.iter().map(|element| Compared::of(element, evaluation)).collect();
+    }
+    field_name(list)?;
+    match evaluation.resolve(list).ok()? {
+        Value::List(values) => {
+            values.first().and_then(kind).map(|kind| vec![Compared { kind, text: None }])
+        }
         _ => None,
     }
+}
+
+fn is_literal(expression: &IdedExpr) -> bool {
+    match &expression.expr {
+        Expr::Literal(_) => true,
+        Expr::List(list) => list.elements.iter().all(is_literal),
+        _ => false,
+    }
+}
+
+/// The kind of the value of an expression. `None` if it may be of another kind for another caller, and for `null`, which a field may
+/// be.
+fn sure_kind(expression: &IdedExpr, evaluation: &Evaluation<'_>) -> Option<&'static str> {
+    let is_typed = match &expression.expr {
+        Expr::Literal(_) | Expr::Select(_) => true,
+        Expr::List(_) => return Some(LIST),
+        Expr::Call(call) if call.func_name == operators::INDEX => field_name(expression).is_some(),
+        Expr::Call(call) => ![operators::CONDITIONAL, "dyn"].contains(&call.func_name.as_str()),
+        _ => false,
+    };
+    if !is_typed {
+        return None;
+    }
+    kind(&evaluation.resolve(expression).ok()?)
 }
 
 /// The name of a field of a variable, such as `user.roles`.
@@ -98,9 +149,9 @@ const TEXT: &str = "a text";
 const NUMBER: &str = "a number";
 const FLAG: &str = "true or false";
 const TIME: &str = "a time";
+const DURATION: &str = "a duration";
 
-/// Values of different kinds are never equal. Numbers of all types can be. `None` if the field may have another kind for another
-/// caller.
+/// Values of different kinds are never equal. Numbers of all types can be.
 fn kind(value: &Value) -> Option<&'static str> {
     match value {
         Value::List(_) => Some(LIST),
@@ -108,31 +159,17 @@ fn kind(value: &Value) -> Option<&'static str> {
         Value::Int(_) | Value::UInt(_) | Value::Float(_) => Some(NUMBER),
         Value::Bool(_) => Some(FLAG),
         Value::Timestamp(_) => Some(TIME),
-        _ => None,
-    }
-}
-
-/// The kind of a literal. `None` for everything else, and for `null`, which a field may be.
-fn literal_kind(expression: &IdedExpr) -> Option<&'static str> {
-    match &expression.expr {
-        Expr::List(_) => Some(LIST),
-        Expr::Literal(LiteralValue::String(_)) => Some(TEXT),
-        Expr::Literal(LiteralValue::Int(_) | LiteralValue::UInt(_) | LiteralValue::Double(_)) => {
-            Some(NUMBER)
-        }
-        Expr::Literal(LiteralValue::Boolean(_)) => Some(FLAG),
+        Value::Duration(_) => Some(DURATION),
         _ => None,
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::Condition;
+    use super::super::{Condition, Expression, Subject};
 
     fn found(text: &str) -> Option<String> {
-        Condition::parse(text)
-            .unwrap_or_else(|error| panic!("{text}: {error:?}"))
-            .comparison_warning
+        Condition::parse(text).err().map(|error| error.message)
     }
 
     #[test]
@@ -146,6 +183,7 @@ mod tests {
             (r#"user.emailVerified && user.roles != "banned""#, "user.roles != … is always true"),
             (r#"user.emailVerified == "true""#, "compare it with true or false"),
             (r#"user.createdAt == "2027-01-15""#, "compare it with a time"),
+            (r#"user.lastLoginAt == "2027-01-15""#, "compare it with a time"),
             ("user.email == 1", "compare it with a text"),
             (r#"session.factors == "totp""#, r#"write "totp" in session.factors"#),
             (r#"user.factors != "totp""#, r#"write !("totp" in user.factors)"#),
@@ -153,6 +191,13 @@ mod tests {
             (r#"session.phishingResistant == "yes""#, "compare it with true or false"),
             (r#"session.verifiedAt != 600"#, "compare it with a time"),
             (r#"user.emailVerified in ["true", "yes"]"#, "compare it with true or false"),
+            (r#"user.roles in ["staff", "admin"]"#, "write user.roles.exists(each, each in …)"),
+            ("1 in user.roles", "each of user.roles is a text and is compared with a number"),
+            ("user.emailVerified in user.roles", "is never true"),
+            (r#"size(user.roles) == "2""#, "this value is a number and is compared with a text"),
+            (r#"user.email.lowerAscii() == ["a"]"#, "this value is a text"),
+            ("request.time - session.verifiedAt == 600", "this value is a duration"),
+            ("user.email == user.roles", "user.email is a text and is compared with a list"),
             (
                 r#"user.roles.exists(role, role == "x") && request.method == 7"#,
                 "request.method == …",
@@ -164,6 +209,36 @@ mod tests {
     }
 
     #[test]
+    fn an_order_of_different_types_is_found() {
+        for text in [
+            r#"session.strength < "2""#,
+            "user.email >= 5",
+            r#"user.roles > "staff""#,
+            r#"user.createdAt < "2027-01-15""#,
+            r#"request.time - session.verifiedAt < 600"#,
+            r#"user.emailVerified && user.lastLoginAt <= "2027""#,
+            r#""staff" in user.email"#,
+        ] {
+            assert!(found(text).is_some(), "{text}");
+        }
+    }
+
+    #[test]
+    fn every_subject_and_every_expression_refuses_it_with_the_place() {
+        for (subject, text) in [
+            (Subject::Caller, r#"user.emailVerified &&  user.roles == "staff""#),
+            (Subject::Registrant, r#"user.domain != "" && user.email == 1"#),
+            (Subject::Inviter, r#"user.emailVerified && user.roles == "staff""#),
+            (Subject::Key, r#"key.name != "" && request.method == true"#),
+        ] {
+            let error = Condition::parse_about(subject, text).unwrap_err();
+            assert!(text[error.at..].starts_with("=="), "{text}: {error:?}");
+        }
+        let header = Expression::parse(r#"user.roles == "staff" ? "yes" : "no""#);
+        assert!(header.is_err_and(|error| error.message.contains("is never true")));
+    }
+
+    #[test]
     fn a_comparison_that_depends_on_the_caller_is_not() {
         for text in [
             r#""staff" in user.roles"#,
@@ -172,13 +247,23 @@ mod tests {
             "user.emailVerified == true",
             "user.lastLoginAt != null",
             r#"user.email in ["ada@example.com", "bob@example.com"]"#,
+            r#"user.email in ["ada@example.com", 7]"#,
             r#"user.roles.exists(role, role == "staff")"#,
+            r#"user.roles.exists_one(role, role.startsWith("a"))"#,
+            r#"user.roles.filter(role, role != "x") == ["y"]"#,
+            r#"user.roles.map(role, size(role)) == [1]"#,
             "size(user.roles) == 2",
+            "size(user.roles) == 2.0",
             "request.time > session.createdAt",
             "session.strength == 2",
             "session.strength in [1, 2]",
             r#""passkey" in session.factors"#,
             r#"user.name == user.email"#,
+            r#"user.name in user.roles"#,
+            r#"user.email.split("@")[1] == "example.com""#,
+            r#"(user.emailVerified ? user.name : "") == "x""#,
+            r#"request.time.getHours() == 9 && (user.emailVerified && true) == true"#,
+            r#"request.time - session.verifiedAt == duration("10m")"#,
         ] {
             assert_eq!(found(text), None, "{text}");
         }

@@ -30,7 +30,6 @@ use cel::{
 
 use self::{
     check::{Checked, Wanted},
-    comparison::constant_comparison,
     evaluate::Evaluation,
     facts::Variables,
     fields_read::FieldsRead,
@@ -54,8 +53,6 @@ pub struct Condition {
     /// The fields of `request` that it reads. Only these are determined.
     request_fields: Vec<&'static str>,
     fields_read: FieldsRead,
-    /// What is wrong with a comparison that has the same result for everybody.
-    comparison_warning: Option<String>,
 }
 
 /// What is wrong with a condition, and where.
@@ -108,12 +105,7 @@ impl Condition {
         let Checked { prepared, request_fields } =
             check::check(subject, Wanted::Truth, &program, text)?;
         let fields_read = FieldsRead::of(program.expression());
-        let (caller, request) = (subject.sample_facts(), sample::request());
-        let evaluation = Evaluation::new(&prepared, Variables::new(&caller, &request));
-        let comparison_warning = constant_comparison(program.expression(), &evaluation);
-        drop(evaluation);
-        let text = text.to_owned();
-        Ok(Self { text, prepared, request_fields, fields_read, comparison_warning })
+        Ok(Self { text: text.to_owned(), prepared, request_fields, fields_read })
     }
 
     pub fn text(&self) -> &str {
@@ -128,11 +120,6 @@ impl Condition {
     /// Whether it reads the user's e-mail address but not `user.emailVerified`. Anybody can register any address.
     pub fn trusts_unverified_email(&self) -> bool {
         self.fields_read.trusts_unverified_email()
-    }
-
-    /// What is wrong with a comparison that has the same result for everybody, and what to write.
-    pub fn comparison_warning(&self) -> Option<&str> {
-        self.comparison_warning.as_deref()
     }
 
     /// Whether it reads `user.roles`, which only the operator grants.

@@ -30,6 +30,8 @@ pub struct Security<'a> {
     /// Whether the person has just proved who they are, and may change something.
     pub is_fresh: bool,
     pub offers_passkeys: bool,
+    /// Whether passkeys are not offered only because of the address of the site.
+    pub lacks_passkeys: bool,
     pub offers_totp: bool,
     /// Whether there are keys, or apps that take them.
     pub has_keys: bool,

@@ -521,6 +521,7 @@ fn securities() -> Vec<(&'static str, Security<'static>)> {
         target: None,
         is_fresh: true,
         offers_passkeys: true,
+        lacks_passkeys: false,
         offers_totp: true,
         has_keys: true,
         passkeys: Vec::new(),
@@ -573,6 +574,10 @@ fn securities() -> Vec<(&'static str, Security<'static>)> {
         (
             "security-only-codes",
             Security { offers_passkeys: false, has_keys: false, ..none.clone() },
+        ),
+        (
+            "security-without-passkeys",
+            Security { offers_passkeys: false, lacks_passkeys: true, ..none.clone() },
         ),
         ("security", some.clone()),
         ("security-not-fresh", Security { is_fresh: false, target: Some("abc"), ..some.clone() }),

@@ -126,6 +126,8 @@ async fn page(
         target: app.map(|app| &*app.sealed),
         is_fresh: is_fresh(doorward, &caller.user, &caller.session),
         offers_passkeys: relying_party.is_some(),
+        lacks_passkeys: relying_party.is_none()
+            && doorward.settings().lacks_passkeys_because().is_some(),
         offers_totp: is_offered(doorward),
         has_keys: doorward.guards().iter().any(|guard| guard.keys)
             || !of_user(doorward, caller.user.id).await?.is_empty(),

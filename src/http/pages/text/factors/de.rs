@@ -73,6 +73,7 @@ pub(in super::super) const TEXTS: FactorTexts = FactorTexts {
     passkeys: "Passkeys",
     passkeys_explanation: "Mit einem Passkey melden Sie sich per Fingerabdruck, Gesicht oder Bildschirmsperre an. Ein Sicherheitsschlüssel folgt auf das Passwort.",
     no_passkeys: "Sie haben noch keine Passkeys.",
+    lacks_passkeys: "Unter dieser Adresse können Sie keine Passkeys verwenden: Browser bieten sie nur auf Websites mit https:// und einem Domainnamen an, oder auf localhost.",
     passkey: "Passkey",
     key: "Sicherheitsschlüssel",
     is_synced: "synchronisiert",

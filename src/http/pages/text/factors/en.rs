@@ -65,6 +65,7 @@ pub(in super::super) const TEXTS: FactorTexts = FactorTexts {
     passkeys: "Passkeys",
     passkeys_explanation: "With a passkey you sign in by fingerprint, face or screen lock. A security key is for after the password.",
     no_passkeys: "You have no passkeys yet.",
+    lacks_passkeys: "You cannot use passkeys at this address: browsers offer them only on a site with https:// and a domain name, or on localhost.",
     passkey: "Passkey",
     key: "Security key",
     is_synced: "synced",

@@ -80,6 +80,8 @@ pub struct FactorTexts {
     pub passkeys: &'static str,
     pub passkeys_explanation: &'static str,
     pub no_passkeys: &'static str,
+    /// Because of the address of the site.
+    pub lacks_passkeys: &'static str,
     pub passkey: &'static str,
     pub key: &'static str,
     pub is_synced: &'static str,
