@@ -237,7 +237,8 @@ impl User {
             | Self::Logout(_)
             | Self::Grant { .. }
             | Self::Revoke { .. }
-            | Self::Delete(_) => true,
+            | Self::Delete(_)
+            | Self::Secure { .. } => true,
         }
     }
 
