@@ -128,7 +128,7 @@ enum Command {
     /// Write all users with their password hashes to a file
     #[command(after_help = export::EXAMPLES)]
     Export(export::Export),
-    /// Change the schema of the database to that of this version, or copy all data to another database
+    /// Change the schema to that of this version, or copy all data to another database
     Migrate(migrate::Migrate),
     /// Save everything to one file, while the server runs or not
     Backup(backup::Backup),

@@ -161,7 +161,8 @@ struct ServerParts {
 }
 
 impl Doorward {
-    /// Opens the database that the settings name. Creates it on first use.
+    /// Opens the database that the settings name. Creates it on first use. An older schema is changed, after a line in the log and a copy
+    /// of a SQLite file.
     ///
     /// # Errors
     /// If another process uses the database, or if a part of it is missing or damaged.
@@ -374,7 +375,7 @@ pub(crate) struct OpenedDatabase {
     pub(crate) installation: Installation,
 }
 
-/// Opens the database that the settings name. Creates it on first use.
+/// Opens the database that the settings name. Creates it on first use. `old` decides about an older schema.
 pub(crate) async fn open_database(
     settings: &Settings,
     old: OldSchema,
