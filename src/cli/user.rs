@@ -49,7 +49,7 @@ pub(super) const EXAMPLES: &str = "Examples:
 pub(super) enum User {
     /// List users in the order of their e-mail addresses
     List(List),
-    /// Show one user with their second factors, API keys and sessions
+    /// Show one user with factors, API keys and sessions
     #[command(
         after_help = "Examples:\n  doorward user show ada@example.com\n  doorward user show ada@example.com --json"
     )]
@@ -114,9 +114,7 @@ pub(super) enum User {
         #[command(flatten)]
         output: Output,
     },
-    /// End everything by which somebody could be in an account that was taken over: sessions, API keys, trusted browsers, links,
-    /// codes and invitations, the password, and second factors that were added lately. The user is mailed a link to set a new
-    /// password, or a code for them is printed
+    /// End all access to an account that was taken over
     #[command(after_help = "Examples:
   doorward user secure ada@example.com
   doorward user secure ada@example.com --remove-factors all --no-mail")]
@@ -132,10 +130,10 @@ pub(super) enum User {
         #[command(flatten)]
         output: Output,
     },
-    /// Disable a user: their sessions, API keys and trusted browsers end for good, and they cannot log in
+    /// Disable a user: all sessions and API keys end for good
     #[command(after_help = "Examples:\n  doorward user disable ada@example.com")]
     Disable(UserArguments),
-    /// Let a disabled user log in again, with the password as it was
+    /// Let a disabled user log in again
     #[command(after_help = "Examples:\n  doorward user enable ada@example.com")]
     Enable(UserArguments),
     /// Forget the failed logins that lock a user out
@@ -149,7 +147,7 @@ pub(super) enum User {
     Unverify(UserArguments),
     /// List the sessions of a user, or end some of them
     Sessions(Sessions),
-    /// End all sessions of a user. Their API keys still count
+    /// End all sessions of a user, but no API keys
     #[command(after_help = "Examples:\n  doorward user logout ada@example.com")]
     Logout(UserArguments),
     /// Grant a role to a user

@@ -113,7 +113,10 @@ fn a_shown_user_has_their_last_login_and_sessions() {
     let server = home.start();
     let ada = server.client.register("ada@example.com");
     let shown = stdout_of(&home, &["user", "show", &ada.email]);
-    assert!(shown.contains("last login  never\nfactors     none\nsessions    1\n"), "{shown}");
+    assert!(
+        shown.contains("last login  never\nfactors     none\nAPI keys    0\nsessions    1\n"),
+        "{shown}"
+    );
     server.client.login(&ada.email, PASSWORD);
     shows_last_login_and_two_sessions(&home, &ada);
     server.stop();
@@ -138,12 +141,14 @@ fn a_list_can_be_filtered_and_read_in_pages() {
         (emails.collect::<Vec<_>>().join(" "), stderr)
     };
     let all = |emails: &str| (emails.to_owned(), String::new());
+    let nobody =
+        "no user matches: a search finds how words of the name and the e-mail address begin\n";
     for (arguments, expected) in [
         (&[][..], all("ad bo cy")),
         (&["EXAMPLE.com"], all("ad bo")),
         (&["--role", "staff"], all("bo")),
         (&["--disabled"], all("cy")),
-        (&["--disabled", "bob"], all("")),
+        (&["--disabled", "bob"], (String::new(), nobody.to_owned())),
         (&["--after", "bob@example.com"], all("cy")),
         (&["--limit", "3"], all("ad bo cy")),
         (&["--limit", "1"], ("ad".into(), "more may follow: --after 'ada@example.com'\n".into())),
@@ -310,7 +315,7 @@ fn an_account_is_secured_with_and_without_a_server() {
     let printed = stdout_of(&home, &["user", "secure", &ada.id, "--remove-factors", "all"]);
     assert!(printed.contains("1 session ended\n0 API keys revoked\n"), "{printed}");
     in_with(&printed, &home.start());
-    let error = error_of(&home, &["user", "secure", &ada.id, "--remove-factors", "some"]);
+    let error = home.run(&["user", "secure", &ada.id, "--remove-factors", "some"]).stderr;
     assert!(error.contains("write all, none, or a number"), "{error}");
     let nobody = home.run(&["user", "list", "ello"]).stderr;
     assert!(nobody.contains("a search finds how words"), "{nobody}");
