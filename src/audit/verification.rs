@@ -1,14 +1,15 @@
 //! What was done to a trail behind Doorward's back. It reads the rows and the hashes of the tree once, in the order of their numbers,
 //! and compares them with each other and with signed checkpoints.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
 use super::{
     checkpoint::{AuditKey, Checkpoint, SignedCheckpoint, VerifierKey},
-    record::Record,
-    tree::{Hash, RootBuilder, TILE_WIDTH, TileId, all_tiles, leaf_hash},
+    entry::Entry,
+    pruned::PrunedMarks,
+    tree::{Hash, RootBuilder, TILE_WIDTH, TileId, all_tiles},
 };
 
 /// The most findings of a report.
@@ -19,30 +20,30 @@ const MAX_MISSING_TILES: u64 = 1000;
 /// A row of the trail, as it is stored.
 #[derive(Clone, Debug)]
 pub struct Row {
-    pub id: String,
     pub number: Option<u64>,
-    pub kind: String,
-    pub subject: Option<String>,
-    pub actor: Option<String>,
-    pub salt: Vec<u8>,
-    pub record: String,
+    pub entry: Entry,
 }
 
 impl Row {
-    fn leaf(&self) -> Hash {
-        leaf_hash(&[&self.salt, self.record.as_bytes()])
+    fn id(&self) -> String {
+        self.entry.id.clone()
     }
 
-    /// Whether an installation with this key has written it, and its columns are those of its record.
-    fn is_authentic(&self, key: &AuditKey) -> bool {
-        let Some(record) = Record::from_text(&self.record) else { return false };
-        let actor = record.actor.user().filter(|actor| Some(*actor) != record.subject.as_deref());
-        self.salt == key.salt(&self.record)
-            && record.id == self.id
-            && record.kind == self.kind
-            && record.subject == self.subject
-            && actor == self.actor.as_deref()
+    fn leaf(&self) -> Hash {
+        self.entry.leaf()
     }
+
+    fn is_authentic(&self, key: &AuditKey) -> bool {
+        self.entry.is_authentic(key)
+    }
+}
+
+/// A tile with the hashes of events, as it is stored.
+#[derive(Clone, Debug, Default)]
+pub struct StoredTile {
+    pub hashes: Vec<u8>,
+    /// Which of them were pruned.
+    pub pruned: Option<Vec<u8>>,
 }
 
 /// Something that is wrong.
@@ -61,8 +62,12 @@ pub enum Finding {
     CutOff { first: u64, last: u64 },
     /// The trail is not the continuation of a checkpoint.
     NotContinued { after: u64, checkpoint: u64 },
+    /// What an event says of its person was erased, although that user was not deleted.
+    Erased { id: String },
     /// Stored hashes were changed, removed or added.
     HashesChanged { tile: String },
+    /// What is stored about pruned events was changed.
+    MarksChanged { tile: String },
     /// The stored size or root of the tree is not that of its hashes.
     TreeChanged,
     /// A checkpoint is not signed with the key.
@@ -102,6 +107,13 @@ impl std::fmt::Display for Finding {
             Self::HashesChanged { tile } => {
                 write!(f, "the stored hashes {tile} of the tree were changed")
             }
+            Self::Erased { id } => write!(
+                f,
+                "the address, the device and the names in event {id} were erased, although its user was not deleted"
+            ),
+            Self::MarksChanged { tile } => {
+                write!(f, "what is stored about pruned events in {tile} of the tree was changed")
+            }
             Self::TreeChanged => write!(f, "the stored size or root of the tree was changed"),
             Self::NotSigned { checkpoint } => write!(
                 f,
@@ -117,7 +129,7 @@ impl std::fmt::Display for Finding {
 pub struct Report {
     /// How many events the tree has.
     pub size: u64,
-    /// How many of them are stored. The others have reached the end of their retention.
+    /// How many of them are stored. The others have reached the end of their retention, or were removed.
     pub stored: u64,
     /// How many events have no place in the tree yet.
     pub waiting: u64,
@@ -134,8 +146,6 @@ pub struct TreeRow {
     pub size: u64,
     /// `None` if it is not a hash.
     pub root: Option<Hash>,
-    /// Events before this number have reached the end of their retention.
-    pub kept_from: u64,
     /// The latest checkpoint.
     pub checkpoint: Option<String>,
 }
@@ -146,7 +156,6 @@ pub struct Verification<'a> {
     /// As they are stored, unless the size cannot be.
     size: u64,
     root: Option<Hash>,
-    kept_from: u64,
     /// By size.
     checkpoints: BTreeMap<u64, Vec<Checkpoint>>,
     report: Report,
@@ -162,8 +171,9 @@ pub struct Verification<'a> {
     mismatches: Vec<Mismatch>,
     /// The places whose hash no row has.
     unmatched: HashMap<Hash, u64>,
-    /// The number before which events have reached the end of their retention.
-    pruned_before: u64,
+    /// Users of whom an event was erased, with one such event, and those who were deleted.
+    erased: BTreeMap<String, String>,
+    deleted: HashSet<String>,
     /// The largest checkpoint that the stored hashes agree with, and whether those of the rows do.
     agreed: u64,
     disagreed: Vec<(u64, bool)>,
@@ -189,7 +199,7 @@ impl<'a> Verification<'a> {
         checkpoints: &[SignedCheckpoint],
     ) -> Self {
         let has_tree = tree.is_some();
-        let TreeRow { size, root, kept_from, checkpoint } = tree.unwrap_or_default();
+        let TreeRow { size, root, checkpoint } = tree.unwrap_or_default();
         let mut report = Report {
             size,
             stored: 0,
@@ -220,7 +230,6 @@ impl<'a> Verification<'a> {
             key,
             size,
             root,
-            kept_from,
             checkpoints: by_size,
             report,
             next: 0,
@@ -230,7 +239,8 @@ impl<'a> Verification<'a> {
             missing: Vec::new(),
             mismatches: Vec::new(),
             unmatched: HashMap::new(),
-            pruned_before: 0,
+            erased: BTreeMap::new(),
+            deleted: HashSet::new(),
             agreed: 0,
             disagreed: Vec::new(),
             above: Vec::new(),
@@ -269,9 +279,14 @@ impl<'a> Verification<'a> {
     }
 
     /// Compares the rows of a tile, in the order of their numbers, with its stored hashes.
-    pub fn add_tile(&mut self, id: TileId, stored: Option<&[u8]>, rows: &[Row]) {
+    pub fn add_tile(&mut self, id: TileId, stored: &StoredTile, rows: &[Row]) {
         let expected = (self.size - self.next).min(TILE_WIDTH as u64) as usize;
-        let (hashes, rest) = stored.unwrap_or_default().as_chunks::<32>();
+        let (hashes, rest) = stored.hashes.as_chunks::<32>();
+        let pruned = PrunedMarks::read(id, stored.pruned.as_deref(), self.key);
+        let pruned = pruned.unwrap_or_else(|| {
+            self.report.add(Finding::MarksChanged { tile: id.path() });
+            PrunedMarks::NONE
+        });
         let is_whole = rest.is_empty() && hashes.len() == expected;
         self.tiles_seen.insert(id, is_whole);
         self.tile = hashes.to_vec();
@@ -286,7 +301,7 @@ impl<'a> Verification<'a> {
             while let Some(row) = rows.next_if(|row| row.number == Some(number)) {
                 here.push(row);
             }
-            self.add_place(number, hashes.get(offset), &here);
+            self.add_place(number, hashes.get(offset), &here, pruned.contains(number));
             self.next += 1;
             self.compare_with_checkpoints();
         }
@@ -295,33 +310,33 @@ impl<'a> Verification<'a> {
     }
 
     /// Compares what is stored for one number.
-    fn add_place(&mut self, number: u64, hash: Option<&Hash>, rows: &[&Row]) {
+    fn add_place(&mut self, number: u64, hash: Option<&Hash>, rows: &[&Row], is_pruned: bool) {
         let matching = rows.iter().find(|row| Some(&row.leaf()) == hash);
         if let Some(row) = matching {
             self.report.stored += 1;
             if row.is_authentic(self.key) {
-                self.read_retention(row);
+                self.note_erasure(&row.entry);
             } else {
-                self.report.add(Finding::Changed { number, id: row.id.clone() });
+                self.report.add(Finding::Changed { number, id: row.id() });
             }
         }
         let chosen = matching.or(rows.first());
         for row in rows {
-            if matching.is_some_and(|matching| matching.id == row.id) {
+            if matching.is_some_and(|matching| matching.entry.id == row.entry.id) {
                 continue;
             }
-            let is_chosen = chosen.is_some_and(|chosen| chosen.id == row.id);
+            let is_chosen = chosen.is_some_and(|chosen| chosen.entry.id == row.entry.id);
             let is_authentic = row.is_authentic(self.key);
             if !is_chosen && !is_authentic {
-                self.report.add(Finding::Inserted { id: row.id.clone() });
+                self.report.add(Finding::Inserted { id: row.id() });
             } else if self.mismatches.len() < MAX_FINDINGS {
-                let (id, leaf) = (row.id.clone(), row.leaf());
+                let (id, leaf) = (row.id(), row.leaf());
                 self.mismatches.push(Mismatch { number, id, leaf, is_authentic });
             } else {
                 self.report.more += 1;
             }
         }
-        if rows.is_empty() {
+        if rows.is_empty() && !is_pruned {
             match self.missing.last_mut() {
                 Some((_, last)) if *last + 1 == number => *last = number,
                 _ => self.missing.push((number, number)),
@@ -337,11 +352,16 @@ impl<'a> Verification<'a> {
         self.of_rows.push(chosen.map_or(of_tile, |row| row.leaf()));
     }
 
-    /// Takes note of how far events have reached the end of their retention.
-    fn read_retention(&mut self, row: &Row) {
-        if row.kind == "trail_pruned" {
-            let before = Record::from_text(&row.record).and_then(|record| record.number("before"));
-            self.pruned_before = self.pruned_before.max(before.unwrap_or(0));
+    /// Takes note of who was deleted, and of whom something was erased.
+    fn note_erasure(&mut self, entry: &Entry) {
+        if matches!(&*entry.kind, "user_deleted" | "unverified_user_deleted") {
+            self.deleted.extend(entry.subject.clone());
+        }
+        if entry.commitment.is_some() {
+            match entry.person() {
+                Some(person) => drop(self.erased.insert(person, entry.id.clone())),
+                None => self.report.add(Finding::Erased { id: entry.id.clone() }),
+            }
         }
     }
 
@@ -404,14 +424,13 @@ impl<'a> Verification<'a> {
             None => {
                 self.report.waiting += 1;
                 if row.is_authentic(self.key) {
-                    self.read_retention(row);
+                    self.note_erasure(&row.entry);
                     return;
                 }
-                self.report.add(Finding::Inserted { id: row.id.clone() });
+                self.report.add(Finding::Inserted { id: row.id() });
             }
             Some(number) => {
-                let (id, leaf, is_authentic) =
-                    (row.id.clone(), row.leaf(), row.is_authentic(self.key));
+                let (id, leaf, is_authentic) = (row.id(), row.leaf(), row.is_authentic(self.key));
                 self.mismatches.push(Mismatch { number, id, leaf, is_authentic });
             }
         }
@@ -430,8 +449,10 @@ impl<'a> Verification<'a> {
                 self.report.add(Finding::TreeChanged);
             }
         }
-        if self.kept_from != self.pruned_before {
-            self.report.add(Finding::TreeChanged);
+        for (person, id) in std::mem::take(&mut self.erased) {
+            if !self.deleted.contains(&person) {
+                self.report.add(Finding::Erased { id });
+            }
         }
         for Mismatch { number, id, leaf, is_authentic } in std::mem::take(&mut self.mismatches) {
             self.report.stored += 1;
@@ -480,7 +501,7 @@ impl<'a> Verification<'a> {
             self.missing.push((*number, *number));
         }
         for (first, last) in std::mem::take(&mut self.missing) {
-            let mut begin = first.max(self.pruned_before);
+            let mut begin = first;
             let found: Vec<_> = moved.range(begin..=last.max(begin)).copied().collect();
             for end in found.into_iter().chain([last + 1]) {
                 if begin < end {

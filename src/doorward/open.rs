@@ -17,6 +17,7 @@ use crate::{
     config::{DatabaseUrl, Settings, SettingsError, folder_of},
     credential::password::{Hasher, HasherError},
     data_folder::{self, DataFolder},
+    event::Event,
     mail::TransportError,
     network::{Probes, ProxyWarnings},
     store::{self, Connectivity, MemoryDatabase, Store, archive::Installation},
@@ -122,6 +123,30 @@ impl OpenedFor {
             // Such a command writes nothing. Without a stored secret there is nothing that it could read with one.
             false => key_store.stored_secret(name).await?.unwrap_or_else(SharedSecret::random),
         })
+    }
+}
+
+/// Why something was not recorded.
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+impl OpenedDatabase {
+    /// Records what a command does that needs no service, before it does it. The event is marked as those of the server are.
+    ///
+    /// # Errors
+    /// If the database or the secret of the trail cannot be read or written.
+    pub(crate) async fn record(&self, event: Event) -> Result<(), Failure> {
+        let Installation { store, key_store } = &self.installation;
+        let stored = key_store.stored_secret(SecretName::Audit).await?;
+        let secret = match stored {
+            Some(secret) => secret,
+            // A new one would make all events of before look inserted.
+            None if store.audit_tree().await?.size > 0 => {
+                return Err("the secret of the audit trail (audit-secret) is missing".into());
+            }
+            None => shared_secret(&**key_store, SecretName::Audit).await?,
+        };
+        store.use_audit_key(Arc::new(AuditKey::new(&secret)));
+        Ok(store.record(vec![event]).await?)
     }
 }
 

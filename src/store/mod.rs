@@ -12,6 +12,7 @@ mod effects;
 mod emergency;
 mod ended_tokens;
 mod engine;
+mod erasures;
 mod expiry;
 mod factors;
 mod imported_hashes;
@@ -28,6 +29,7 @@ mod postgres;
 #[path = "postgres_disabled.rs"]
 mod postgres;
 mod postgres_options;
+mod pruning;
 mod recorded_event;
 mod report;
 mod rights;
@@ -273,6 +275,11 @@ impl Store {
         prepare: impl Fn() -> Write<T> + Send + Sync + 'static,
     ) -> Result<T, Error> {
         Ok(self.commit(WriteScope::Uncached, false, move |_, _| prepare()).await?.result)
+    }
+
+    /// The kind of the database.
+    pub(crate) fn kind(&self) -> archive::DatabaseKind {
+        self.engine.kind()
     }
 
     async fn commit<T: Send + 'static>(
