@@ -2410,7 +2410,9 @@ export interface components {
             actor: components["schemas"]["AuditActor"];
             /** @description The id of the user whom it concerns */
             subject?: string;
+            /** @description Erased with the account of its person */
             address?: string;
+            /** @description Erased with the account of its person */
             userAgent?: string;
             requestId?: string;
             /** @description What else is known, depending on the kind */
@@ -2423,6 +2425,8 @@ export interface components {
             id?: string;
             /** @description The login name of the operator on the machine */
             name?: string;
+            /** @description The id of the user whose API key it is */
+            owner?: string;
         };
         AuditDays: {
             days: {
@@ -2461,7 +2465,7 @@ export interface components {
             checkpoints: number;
             findings: {
                 /** @enum {string} */
-                finding: "changed" | "removed" | "reordered" | "inserted" | "cutOff" | "notContinued" | "hashesChanged" | "treeChanged" | "notSigned";
+                finding: "changed" | "removed" | "reordered" | "inserted" | "erased" | "cutOff" | "notContinued" | "hashesChanged" | "marksChanged" | "treeChanged" | "notSigned";
             }[];
             more: number;
         };
@@ -6718,6 +6722,8 @@ export interface operations {
             query?: {
                 /** @description Only find out what would happen */
                 check?: boolean;
+                /** @description Add users as well whose roles let them administer */
+                adminRoles?: boolean;
             };
             header?: never;
             path?: never;
@@ -6730,7 +6736,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description A line for each user: `added`, `exists`, `differs` with `fields`, `emailTaken`, `idTaken` with `email`, `invalid` with `problem`. A line `failed` ends the import */
+            /** @description A line for each user: `added`, `exists`, `differs` with `fields`, `emailTaken`, `idTaken` with `email`, `administers` with `roles` (not added: the query lacks `adminRoles=true`), `invalid` with `problem`. A line `failed` ends the import */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];

@@ -1,5 +1,7 @@
--- The audit trail. An id begins with the time, so that rows sort by it. `record` is JSON, and is hashed with `salt`. `number` is the
--- place in the Merkle tree, and null until the event has one. `actor_id` is the user who did it, if that is not the subject.
+-- The audit trail. An id begins with the time, so that rows sort by it. `number` is the place in the Merkle tree, and null until the
+-- event has one. `actor_id` is the user who did it, if that is not the subject. `personal` is what the event says of its person: a
+-- random salt and JSON. When the account is deleted, `commitment`, its hash, takes its place. `record` is everything else as JSON.
+-- `salt` belongs to the hash in the tree.
 CREATE TABLE IF NOT EXISTS audit_events (
     id         UUID   NOT NULL PRIMARY KEY,
     number     BIGINT,
@@ -7,6 +9,8 @@ CREATE TABLE IF NOT EXISTS audit_events (
     subject_id UUID,
     actor_id   UUID,
     salt       BYTEA  NOT NULL,
+    personal   BYTEA,
+    commitment BYTEA,
     record     TEXT   NOT NULL
 );
 
@@ -18,21 +22,31 @@ CREATE INDEX IF NOT EXISTS audit_events_by_subject ON audit_events (subject_id, 
 
 CREATE INDEX IF NOT EXISTS audit_events_by_actor ON audit_events (actor_id, id);
 
--- The hashes of the tree, up to 256 in a row. `path` is that of C2SP tlog-tiles. They stay when an event is deleted.
+-- The hashes of the tree, up to 256 in a row. `path` is that of C2SP tlog-tiles. They stay when an event is deleted. `pruned` has a bit for
+-- each event that has reached the end of its retention, and a mark.
 CREATE TABLE IF NOT EXISTS audit_tiles (
     path   TEXT  NOT NULL PRIMARY KEY,
-    hashes BYTEA NOT NULL
+    hashes BYTEA NOT NULL,
+    pruned BYTEA
 );
 
--- `log` is `own` for the tree above, or the origin of a log that this installation witnesses. Events before `kept_from` are deleted.
+-- `log` is `own` for the tree above, or the origin of a log that this installation witnesses.
 -- `checkpoint` is the latest signed one.
 CREATE TABLE IF NOT EXISTS audit_tree (
     log        TEXT   NOT NULL PRIMARY KEY,
     size       BIGINT NOT NULL,
     hash       BYTEA  NOT NULL,
-    kept_from  BIGINT NOT NULL,
     checkpoint TEXT
 );
+
+-- Deleted users whose personal parts of events are to be erased. They are erased when `due_at` comes, and once more a day later.
+CREATE TABLE IF NOT EXISTS erasures (
+    user_id    UUID   NOT NULL PRIMARY KEY,
+    deleted_at BIGINT NOT NULL,
+    due_at     BIGINT NOT NULL
+);
+
+CREATE INDEX IF NOT EXISTS erasures_by_due_time ON erasures (due_at);
 
 -- How many events of a kind there were on a day: `2027-01-15 signed_in`.
 CREATE TABLE IF NOT EXISTS audit_days (

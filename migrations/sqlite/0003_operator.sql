@@ -1,5 +1,7 @@
--- The audit trail. An id begins with the time, so that rows sort by it. `record` is JSON, and is hashed with `salt`. `number` is the
--- place in the Merkle tree, and null until the event has one. `actor_id` is the user who did it, if that is not the subject.
+-- The audit trail. An id begins with the time, so that rows sort by it. `number` is the place in the Merkle tree, and null until the
+-- event has one. `actor_id` is the user who did it, if that is not the subject. `personal` is what the event says of its person: a
+-- random salt and JSON. When the account is deleted, `commitment`, its hash, takes its place. `record` is everything else as JSON.
+-- `salt` belongs to the hash in the tree.
 CREATE TABLE audit_events (
     id         BLOB    NOT NULL PRIMARY KEY,
     number     INTEGER,
@@ -7,29 +9,41 @@ CREATE TABLE audit_events (
     subject_id BLOB,
     actor_id   BLOB,
     salt       BLOB    NOT NULL,
+    personal   BLOB,
+    commitment BLOB,
     record     TEXT    NOT NULL
 ) STRICT;
 
 CREATE INDEX audit_events_by_number ON audit_events (number, id);
 CREATE INDEX audit_events_by_kind ON audit_events (kind, id);
 CREATE INDEX audit_events_by_subject ON audit_events (subject_id, id);
-CREATE INDEX audit_events_by_actor ON audit_events (actor_id, id);
+CREATE INDEX audit_events_by_actor ON audit_events (actor_id, id) WHERE actor_id IS NOT NULL;
 
--- The hashes of the tree, up to 256 in a row. `path` is that of C2SP tlog-tiles. They stay when an event is deleted.
+-- The hashes of the tree, up to 256 in a row. `path` is that of C2SP tlog-tiles. They stay when an event is deleted. `pruned` has a bit for
+-- each event that has reached the end of its retention, and a mark.
 CREATE TABLE audit_tiles (
     path   TEXT NOT NULL PRIMARY KEY,
-    hashes BLOB NOT NULL
+    hashes BLOB NOT NULL,
+    pruned BLOB
 ) STRICT;
 
--- `log` is `own` for the tree above, or the origin of a log that this installation witnesses. Events before `kept_from` are deleted.
+-- `log` is `own` for the tree above, or the origin of a log that this installation witnesses.
 -- `checkpoint` is the latest signed one.
 CREATE TABLE audit_tree (
     log        TEXT    NOT NULL PRIMARY KEY,
     size       INTEGER NOT NULL,
     hash       BLOB    NOT NULL,
-    kept_from  INTEGER NOT NULL,
     checkpoint TEXT
 ) STRICT, WITHOUT ROWID;
+
+-- Deleted users whose personal parts of events are to be erased. They are erased when `due_at` comes, and once more a day later.
+CREATE TABLE erasures (
+    user_id    BLOB    NOT NULL PRIMARY KEY,
+    deleted_at INTEGER NOT NULL,
+    due_at     INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX erasures_by_due_time ON erasures (due_at);
 
 -- How many events of a kind there were on a day: `2027-01-15 signed_in`.
 CREATE TABLE audit_days (

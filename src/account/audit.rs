@@ -26,7 +26,8 @@ pub(crate) struct AuditEvent {
 
 impl From<StoredEvent> for AuditEvent {
     fn from(stored: StoredEvent) -> Self {
-        let StoredEvent { id, number, kind, record, .. } = stored;
+        let entry = stored.entry();
+        let StoredEvent { id, number, kind, .. } = stored;
         // Somebody has changed it in the database. A verification says more.
         let unreadable = || Record {
             id: id.to_string(),
@@ -40,7 +41,7 @@ impl From<StoredEvent> for AuditEvent {
             request_id: None,
             details: serde_json::Map::from_iter([("unreadable".to_owned(), true.into())]),
         };
-        Self { id, number, record: Record::from_text(&record).unwrap_or_else(unreadable) }
+        Self { id, number, record: entry.record().unwrap_or_else(unreadable) }
     }
 }
 
@@ -146,7 +147,7 @@ pub(crate) async fn prove(doorward: &Doorward, id: EventId) -> Result<Option<Pro
     let Some(index) = event.number else { return Ok(None) };
     let size = checkpoint.checkpoint.size;
     let tiles = doorward.store().tiles(tree::tiles_for_inclusion(index, size)).await?;
-    let entry = [&event.salt, event.record.as_bytes()].concat();
+    let entry = event.entry().proved();
     let proof = tiles.inclusion_proof(index, size);
     Ok(proof.map(|hashes| Proof { entry, index, hashes, checkpoint }))
 }
@@ -200,7 +201,8 @@ async fn compare(
     newest.await?.into_iter().for_each(|event| verification.begin_at(&row_of(event)));
     let paths = tile_paths(&snapshot).await?;
     if let Some(last) = verification.begin(&paths) {
-        verification.end_with(last, snapshot.tile(last).await?.as_deref());
+        let stored = snapshot.tile(last).await?;
+        verification.end_with(last, stored.map(|tile| tile.hashes).as_deref());
     }
     let mut rows = NumberedRows::new(&snapshot);
     while let Some(tile) = verification.next_tile() {
@@ -213,15 +215,16 @@ async fn compare(
                 _ => verification.add_other_row(&row),
             }
         }
-        let stored = snapshot.tile(tile).await?;
-        verification.add_tile(tile, stored.as_deref(), &in_tile);
+        let stored = snapshot.tile(tile).await?.unwrap_or_default();
+        verification.add_tile(tile, &stored, &in_tile);
     }
     while let Some(row) = rows.next_before(u64::MAX).await? {
         must_be_wanted()?;
         verification.add_other_row(&row);
     }
     for tile in verification.upper_tiles() {
-        verification.add_upper_tile(tile, snapshot.tile(tile).await?.as_deref());
+        let stored = snapshot.tile(tile).await?;
+        verification.add_upper_tile(tile, stored.map(|tile| tile.hashes).as_deref());
     }
     paths.iter().for_each(|path| verification.add_path(path));
     let mut after = None;
@@ -280,16 +283,7 @@ impl<'a> NumberedRows<'a> {
 }
 
 fn row_of(event: StoredEvent) -> Row {
-    let StoredEvent { id, number, kind, subject, actor, salt, record } = event;
-    Row {
-        id: id.to_string(),
-        number,
-        kind,
-        subject: subject.map(|id| id.to_string()),
-        actor: actor.map(|id| id.to_string()),
-        salt,
-        record,
-    }
+    Row { number: event.number, entry: event.entry() }
 }
 
 #[cfg(test)]
@@ -311,6 +305,7 @@ mod tests {
         doorward::MissingKey,
         event::{Authority, Event, Right},
         network::{ClientInfo, Requester},
+        session::{Method, Methods},
         user::ApiKeyId,
     };
 
@@ -368,12 +363,197 @@ mod tests {
         assert!(prove(&doorward, old).await.unwrap().is_none(), "it is gone");
         let kept = list(&doorward, &AuditFilter::default(), None, 10).await.unwrap().events;
         assert_eq!(kept[0].record.kind, "trail_pruned");
-        assert_eq!(kept[0].record.number("before"), Some(300));
+        let before = json!({"orders": "2027-01-17T08:00:00.000Z"});
+        assert_eq!(kept[0].record.details["before"], before);
         let proof = prove(&doorward, kept[3].id).await.unwrap().unwrap();
         assert!(proof.verify(&doorward.audit_key().public()).is_ok());
         // A second run deletes nothing, and says nothing.
         doorward.clean_up().await.unwrap();
         assert_eq!(checkpoint(&doorward).await.unwrap(), second);
+    }
+
+    /// A sign-in of somebody with a browser.
+    fn sign_in(doorward: &Doorward, user: UserId) -> Event {
+        let browser = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/131.0.0.0 Safari/537.36";
+        let mut requester = Requester::new(ClientInfo::new([192, 0, 2, 1].into(), browser));
+        requester.request_id = Some(crate::request_id::RequestId::next());
+        let session = crate::session::SessionId::random();
+        let methods = Methods::at(doorward.now(), [Method::Password]);
+        Event::by_user(user, &requester, doorward.now(), EventKind::SignedIn { session, methods })
+    }
+
+    #[tokio::test]
+    async fn groups_end_at_different_times_and_a_removed_event_is_told_from_a_pruned_one() {
+        let settings = Settings::new().with("audit.retention_of_sign_ins", 30);
+        let (folder, doorward, now) = service(settings).await;
+        for _ in 0..300 {
+            record(&doorward, 1).await;
+            doorward.record(sign_in(&doorward, UserId::random())).await;
+        }
+        let first = checkpoint(&doorward).await.unwrap();
+        now.fetch_add(40 * DAY_MILLIS, Ordering::Relaxed);
+        doorward.clean_up().await.unwrap();
+        let report = intact(&doorward, std::slice::from_ref(&first)).await;
+        assert_eq!((report.size, report.stored, report.waiting), (600, 300, 1));
+        let second = checkpoint(&doorward).await.unwrap();
+        let db = rusqlite::Connection::open(folder.path().join("doorward.db")).unwrap();
+        db.busy_timeout(Duration::from_secs(60)).unwrap();
+        let left: i64 = db
+            .query_row("SELECT count(*) FROM audit_events WHERE kind = 'signed_in'", [], |row| {
+                row.get(0)
+            })
+            .unwrap();
+        assert_eq!(left, 0);
+        // Between events that were pruned, somebody removes an order, and says that it was pruned.
+        let number: i64 = db
+            .query_row(
+                "SELECT number FROM audit_events WHERE number > 270 ORDER BY number",
+                [],
+                |row| row.get(0),
+            )
+            .unwrap();
+        db.execute("DELETE FROM audit_events WHERE number = ?1", [number]).unwrap();
+        let checkpoints = vec![first, second];
+        let found =
+            verify(&doorward, checkpoints.clone(), None, &Administrator::APP).await.unwrap();
+        let removed = json!({"finding": "removed", "first": number, "last": number});
+        assert_eq!(json!(found.findings), json!([removed]));
+        db.execute(
+            "UPDATE audit_tiles SET pruned = CAST(zeroblob(32) || substr(pruned, 33) AS BLOB)",
+            [],
+        )
+        .unwrap();
+        let found = verify(&doorward, checkpoints, None, &Administrator::APP).await.unwrap();
+        let marks = json!({"finding": "marksChanged", "tile": "0/001"});
+        let findings = json!(found.findings);
+        assert!(findings.as_array().unwrap().contains(&marks), "{findings}");
+    }
+
+    #[tokio::test]
+    async fn what_is_erased_is_that_of_deleted_users_and_of_nobody_else() {
+        let (folder, doorward, _) = service(Settings::new()).await;
+        let client = Requester::new(ClientInfo::new([192, 0, 2, 1].into(), "curl/8"));
+        let register = async |email: &str| {
+            let new = crate::NewUser::new("Ada", email).password("correct horse battery");
+            doorward.register(new, client.client.clone()).await.unwrap().user
+        };
+        let (ada, bob) = (register("ada@example.com").await, register("bob@example.com").await);
+        for _ in 0..1200 {
+            doorward.record(sign_in(&doorward, ada.id)).await;
+        }
+        doorward.record(sign_in(&doorward, bob.id)).await;
+        let first = checkpoint(&doorward).await.unwrap();
+        let before = list(&doorward, &AuditFilter::default(), None, 1).await.unwrap();
+        assert_eq!(before.events[0].record.address.as_deref(), Some("192.0.2.1"));
+        doorward.delete_user(ada.id).await.unwrap();
+        let of = |user| AuditFilter { user: Some(user), ..AuditFilter::default() };
+        // Readers are shown nothing of her at once, before anything is erased.
+        let shown = list(&doorward, &of(ada.id), None, 5000).await.unwrap().events;
+        assert_eq!(shown.len(), 1202);
+        assert!(shown.iter().all(|event| event.record.address.is_none()
+            && event.record.user_agent.is_none()
+            && event.record.details.get("name").is_none()));
+        let db = rusqlite::Connection::open(folder.path().join("doorward.db")).unwrap();
+        db.busy_timeout(Duration::from_secs(60)).unwrap();
+        let kept = || -> i64 {
+            let sql =
+                "SELECT count(*) FROM audit_events WHERE personal IS NOT NULL AND subject_id = ?1";
+            db.query_row(sql, [ada.id.uuid().as_bytes()], |row| row.get(0)).unwrap()
+        };
+        assert_eq!(kept(), 1201);
+        doorward.erase_deleted().await.unwrap();
+        assert_eq!(kept(), 0);
+        let second = checkpoint(&doorward).await.unwrap();
+        let report = intact(&doorward, &[first.clone(), second.clone()]).await;
+        assert_eq!(report.size, report.stored);
+        let old = shown.last().unwrap().id;
+        let proof = prove(&doorward, old).await.unwrap().unwrap();
+        assert!(proof.verify(&doorward.audit_key().public()).is_ok());
+        let bobs = list(&doorward, &of(bob.id), None, 1).await.unwrap();
+        assert_eq!(bobs.events[0].record.address.as_deref(), Some("192.0.2.1"));
+        // Somebody erases what an event says of Bob, who was not deleted.
+        let event = doorward.store().audit_event(bobs.events[0].id).await.unwrap().unwrap();
+        db.execute(
+            "UPDATE audit_events SET personal = NULL, commitment = ?2 WHERE id = ?1",
+            (event.id.uuid().as_bytes(), event.entry().commitment()),
+        )
+        .unwrap();
+        let found =
+            verify(&doorward, vec![first, second], None, &Administrator::APP).await.unwrap();
+        let erased = json!({"finding": "erased", "id": event.id.to_string()});
+        assert_eq!(json!(found.findings), json!([erased]));
+    }
+
+    #[tokio::test]
+    async fn what_is_recorded_late_about_a_deleted_user_is_erased_a_day_later() {
+        let (_folder, doorward, now) = service(Settings::new()).await;
+        let client = Requester::new(ClientInfo::new([192, 0, 2, 1].into(), "curl/8"));
+        let new = crate::NewUser::new("Ada", "ada@example.com");
+        let ada = doorward.register(new, client.client.clone()).await.unwrap().user.id;
+        let late = sign_in(&doorward, ada);
+        doorward.delete_user(ada).await.unwrap();
+        doorward.erase_deleted().await.unwrap();
+        doorward.record(late.clone()).await;
+        let has_personal = async || {
+            doorward
+                .store()
+                .audit_event(late.id)
+                .await
+                .unwrap()
+                .unwrap()
+                .entry()
+                .record()
+                .unwrap()
+                .address
+                .is_some()
+        };
+        doorward.erase_deleted().await.unwrap();
+        assert!(has_personal().await, "hidden, and not erased yet");
+        now.fetch_add(DAY_MILLIS, Ordering::Relaxed);
+        doorward.erase_deleted().await.unwrap();
+        assert!(!has_personal().await);
+        assert!(
+            doorward
+                .store()
+                .due_erasures(doorward.now() + Duration::from_secs(1_000_000), 10)
+                .await
+                .unwrap()
+                .is_empty()
+        );
+        intact(&doorward, &[]).await;
+    }
+
+    #[tokio::test]
+    async fn a_login_takes_a_bounded_space_which_is_used_again_after_pruning() {
+        const LOGINS: usize = 10_000;
+        let (folder, doorward, now) = service(Settings::new().with("audit.retention", 30)).await;
+        let users: Vec<_> = (0..100).map(|_| UserId::random()).collect();
+        let db = rusqlite::Connection::open(folder.path().join("doorward.db")).unwrap();
+        db.busy_timeout(Duration::from_secs(60)).unwrap();
+        let pages = |name: &str| -> i64 {
+            db.query_row(&format!("PRAGMA {name}"), [], |row| row.get(0)).unwrap()
+        };
+        let used = || (pages("page_count") - pages("freelist_count")) * pages("page_size");
+        let before = used();
+        let log_in = async || {
+            for logins in 0..LOGINS / 100 {
+                now.fetch_add(1000, Ordering::Relaxed);
+                let user = users[logins % users.len()];
+                let events = (0..100).map(|_| sign_in(&doorward, user)).collect();
+                doorward.store().record(events).await.unwrap();
+            }
+            doorward.number_events().await.unwrap();
+        };
+        log_in().await;
+        let each = (used() - before) / LOGINS as i64;
+        assert!((350..=560).contains(&each), "{each} bytes");
+        let whole = pages("page_count");
+        now.fetch_add(40 * DAY_MILLIS, Ordering::Relaxed);
+        doorward.clean_up().await.unwrap();
+        assert!(used() < (whole * pages("page_size")) / 5, "{}", used());
+        log_in().await;
+        let grown = pages("page_count") - whole;
+        assert!(grown < whole / 5, "the file has grown by {grown} of {whole} pages");
     }
 
     #[tokio::test]
@@ -394,7 +574,8 @@ mod tests {
             let last = size - 1;
             db.execute("UPDATE audit_events SET number = ?1 WHERE number = 299", [last]).unwrap();
             let path = TileId { level: 0, index: last as u64 / TILE_WIDTH as u64 }.path();
-            db.execute("INSERT INTO audit_tiles VALUES (?1, randomblob(32))", [&path]).unwrap();
+            db.execute("INSERT INTO audit_tiles VALUES (?1, randomblob(32), NULL)", [&path])
+                .unwrap();
             let report =
                 verify(&doorward, vec![signed.clone()], None, &Administrator::APP).await.unwrap();
             let findings = json!(report.findings);

@@ -6,13 +6,15 @@ use crate::{
     Doorward, backup,
     config::DatabaseUrl,
     data_folder::{DataFolder, Spool},
+    event::{Administrator, EventKind},
     store::archive::{KeySnapshot, USERS},
     token::key_store::stored_secrets,
 };
 
-/// Writes a backup. Returns the number of users, or why there is none.
+/// Writes a backup. It is recorded first, so that the backup has the event as well. Returns the number of users, or why there is none.
 pub(crate) async fn write(
     doorward: &Doorward,
+    by: &Administrator,
     output: &mut (dyn Write + Send),
 ) -> Result<u64, String> {
     let (DatabaseUrl::Sqlite(database), Some(folder)) =
@@ -29,6 +31,7 @@ pub(crate) async fn write(
             needed >> 20
         ));
     }
+    doorward.record(doorward.event_by_administrator(by, None, EventKind::BackupMade)).await;
     let now = doorward.now();
     let snapshot = doorward.store().snapshot().await.map_err(|error| error.to_string())?;
     // After the snapshot: the keys of all tokens in it are still there, unless they were revoked.

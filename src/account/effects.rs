@@ -190,7 +190,8 @@ pub(super) fn account_deleted(
     by: DeletedBy,
     language: Language,
 ) -> Effects {
-    let message = Message::AccountDeleted { by, at: doorward.now().millis() };
+    let kept = doorward.settings().audit.longest_retention_days();
+    let message = Message::AccountDeleted { by, kept_days: kept, at: doorward.now().millis() };
     let is_wanted = doorward.settings().notices.account_deleted;
     let mut effects = notice(doorward, is_wanted, user, language, message);
     for mail in &mut effects.mails {

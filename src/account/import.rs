@@ -7,7 +7,7 @@ use crate::{
     credential::{factor::FactorKind, totp::TotpSecret},
     event::{Administrator, EventKind},
     store::{self, ImportedHash},
-    user::{Email, EmailKey, StoredTotp, User, UserId},
+    user::{Email, EmailKey, Role, StoredTotp, User, UserId},
 };
 
 /// A user of another system.
@@ -31,6 +31,8 @@ pub(crate) enum Imported {
     EmailTaken,
     /// The user with this address has the id.
     IdTaken(Email),
+    /// The user was not added, because these roles of theirs administer and the import may not add such users.
+    Administers(Vec<String>),
 }
 
 /// A page of imported hashes after the user with this id, and the id after which the next one starts, if there may be one.
@@ -64,33 +66,54 @@ pub(crate) async fn drop_hashes(
     Ok(dropped)
 }
 
+/// How users are imported.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ImportOptions {
+    /// Only find out what would come of them.
+    pub(crate) only_check: bool,
+    /// Add users as well whose roles administer. A file of another system may have such roles without the operator's knowledge.
+    pub(crate) admin_roles: bool,
+}
+
 /// Adds users, or only finds out what would come of them.
 pub(crate) async fn import(
     doorward: &Doorward,
     imported: &[UserToImport],
-    only_check: bool,
+    options: ImportOptions,
     by: &Administrator,
 ) -> Result<Vec<Imported>, store::Error> {
     let users: Vec<_> = imported.iter().map(with_factors).collect();
-    let added = if only_check {
-        vec![false; users.len()]
-    } else {
+    let admin_roles: Vec<_> = users.iter().map(|user| admin_roles_of(doorward, user)).collect();
+    let is_allowed = |place: usize| options.admin_roles || admin_roles[place].is_empty();
+    let allowed: Vec<usize> = (0..users.len()).filter(|place| is_allowed(*place)).collect();
+    let mut added = vec![false; users.len()];
+    if !options.only_check && !allowed.is_empty() {
         let kind = EventKind::UsersImported { count: None };
         let effects = doorward.event_by_administrator(by, None, kind).into();
-        let totp = imported.iter().filter_map(|imported| stored_totp(doorward, imported)).collect();
+        let to_add = allowed.iter().map(|place| users[*place].clone()).collect();
+        let totp = allowed.iter().filter_map(|place| stored_totp(doorward, &imported[*place]));
+        let events = allowed.iter().map(|place| {
+            let user = &users[*place];
+            let event = |kind| doorward.event_by_administrator(by, user.id, kind);
+            // Whoever watches for new administrators looks for this.
+            let granted = admin_roles[*place].iter().cloned().map(EventKind::RoleGranted);
+            let kind = EventKind::UserImported { roles: user.roles.clone() };
+            [kind].into_iter().chain(granted).map(event).collect()
+        });
+        let (totp, events) = (totp.collect(), events.collect());
         let store = doorward.store();
-        let added = store.import_users(users.clone(), totp, doorward.now(), &effects).await?;
+        let written = store.import_users(to_add, totp, events, doorward.now(), &effects).await?;
+        allowed.iter().zip(written).for_each(|(place, written)| added[*place] = written);
         doorward.read_foreign_hashes().await?;
-        added
-    };
+    }
     let others = users.iter().zip(&added).filter(|(_, added)| !**added);
     let keys: Vec<_> = others.map(|(user, _)| (user.id, user.email.key())).collect();
     let existing = doorward.store().users_like(&keys).await?;
     let by_id: HashMap<UserId, &User> = existing.iter().map(|user| (user.id, user)).collect();
     let by_email: HashMap<EmailKey, &User> =
         existing.iter().map(|user| (user.email.key(), user)).collect();
-    let outcome = |(imported, added): (&UserToImport, &bool)| {
-        if *added {
+    let outcome = |(place, imported): (usize, &UserToImport)| {
+        if added[place] {
             return Imported::Added;
         }
         let user = &imported.user;
@@ -104,10 +127,19 @@ pub(crate) async fn import(
                 fields => Imported::Differs(fields),
             },
             (None, Some(_)) => Imported::EmailTaken,
+            (None, None) if !is_allowed(place) => Imported::Administers(
+                admin_roles[place].iter().map(|role| role.as_str().to_owned()).collect(),
+            ),
             (None, None) => Imported::Added,
         }
     };
-    Ok(imported.iter().zip(&added).map(outcome).collect())
+    Ok(imported.iter().enumerate().map(outcome).collect())
+}
+
+/// The roles of a user that administer.
+fn admin_roles_of(doorward: &Doorward, user: &User) -> Vec<Role> {
+    let roles = user.roles.iter().filter_map(Role::parse);
+    roles.filter(|role| doorward.settings().admin_roles.administers(role)).collect()
 }
 
 /// The user with what they hold besides the password.

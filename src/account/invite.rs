@@ -239,7 +239,8 @@ async fn add(
         }
         None => Effects::NONE,
     };
-    let effects = effects.with(event(EventKind::Invited { invitation: invitation.id }));
+    let roles = invitation.roles.clone();
+    let effects = effects.with(event(EventKind::Invited { invitation: invitation.id, roles }));
     let secrets = doorward.one_time_secrets();
     let secret = secrets.secret(one_time_id(&invitation), Purpose::Invitation);
     doorward.store().add_invitation(&invitation, &secret.digest(), &effects).await?;

@@ -87,7 +87,7 @@ pub(crate) async fn create_machine(
     held: Scopes,
     new: NewKey,
 ) -> Result<MadeKey, KeyError> {
-    if let Actor::Key(_) = by.actor {
+    if let Actor::Key { .. } = by.actor {
         return Err(KeyError::ByKey);
     }
     let made = make(doorward, None, false, held, new)?;

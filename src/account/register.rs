@@ -263,7 +263,7 @@ async fn register_silently(
                 true => with_secret(doorward, user, Purpose::VerifyEmail, email, language),
                 false => nothing(Some(user.id)),
             };
-            let kind = EventKind::Registered { session: None };
+            let kind = EventKind::Registered { session: None, roles: user.roles.clone() };
             let event = doorward.event_by_unknown(user.id, requester, kind);
             let effects = Effects { earlier, ..leading_to(effects, target) }.with(event);
             match add(doorward, user, &effects).await {

@@ -12,7 +12,7 @@ use crate::{
 pub(crate) fn id_of(doorward: &Doorward, by: &Administrator, kind: &str, key: &str) -> Uuid {
     let actor = match &by.actor {
         Actor::User(id) => format!("user {id}"),
-        Actor::Key(id) => format!("key {id}"),
+        Actor::Key { key, .. } => format!("key {key}"),
         Actor::Operator(_) | Actor::Unknown | Actor::Service => "operator".to_owned(),
     };
     doorward.one_time_secrets().derived_id(&format!("{kind} {actor} {key}"))

@@ -112,7 +112,9 @@ pub(crate) async fn complete_sign_in(
         return ask_for_factor(doorward, evidence, methods, terms.persistence, requester).await;
     }
     let kind = match &evidence {
-        Evidence::Registration { .. } => EventKind::Registered { session: Some(session.id) },
+        Evidence::Registration { .. } => {
+            EventKind::Registered { session: Some(session.id), roles: user.roles.clone() }
+        }
         _ => EventKind::SignedIn { session: session.id, methods },
     };
     let event = doorward.event_by_user(user.id, requester, kind);

@@ -39,6 +39,8 @@ async fn register(doorward: &Doorward) -> NewSession {
     doorward.register(ada, client()).await.unwrap()
 }
 
+const CHECK: import::ImportOptions = import::ImportOptions { only_check: true, admin_roles: false };
+
 /// A user of another system, whose password is "a".
 fn user_to_import(doorward: &Doorward, email: &str) -> import::UserToImport {
     let hash = "$2a$06$m0CrhHm10qJ3lXRY.5zDGO3rS2KdeeWLuGmsfGlMfOxih58VYVfxe";
@@ -117,7 +119,9 @@ async fn guesses_count_while_the_queue_of_imported_hashes_is_full() {
     register(&doorward).await;
     let email = "imported@example.com";
     let user = user_to_import(&doorward, email);
-    import::import(&doorward, &[user], false, &Administrator::APP).await.unwrap();
+    import::import(&doorward, &[user], import::ImportOptions::default(), &Administrator::APP)
+        .await
+        .unwrap();
 
     let elsewhere = ClientInfo::new([192, 0, 2, 2].into(), "");
     let network = Network::at(elsewhere.address);
@@ -208,7 +212,7 @@ async fn every_change_and_every_failed_login_is_one_event() {
         user.id,
         &Requester::new(client()),
         session.created_at,
-        EventKind::Registered { session: Some(session.id) },
+        EventKind::Registered { session: Some(session.id), roles: Roles::default() },
     );
     assert_eq!(registered, [expected]);
 
@@ -266,11 +270,15 @@ async fn a_change_by_the_operator_is_one_event_and_its_repetition_is_none() {
 
     let new = user_to_import(&doorward, "new@example.com");
     let users = [new.clone(), user_to_import(&doorward, EMAIL)];
-    import::import(&doorward, &users, true, &Administrator::APP).await.unwrap();
+    import::import(&doorward, &users, CHECK, &Administrator::APP).await.unwrap();
     assert_eq!(kinds(), [], "the users were only checked");
-    import::import(&doorward, &users, false, &Administrator::APP).await.unwrap();
+    import::import(&doorward, &users, import::ImportOptions::default(), &Administrator::APP)
+        .await
+        .unwrap();
     assert_eq!(kinds(), [EventKind::UsersImported { count: Some(1) }]);
-    import::import(&doorward, &users, false, &Administrator::APP).await.unwrap();
+    import::import(&doorward, &users, import::ImportOptions::default(), &Administrator::APP)
+        .await
+        .unwrap();
     assert_eq!(kinds(), []);
 
     let ids = [new.user.id, user.id];
@@ -411,7 +419,9 @@ async fn an_imported_app_is_stored_encrypted_with_its_user() {
         let held = doorward.store().factors_of(&user, doorward.now()).await.unwrap();
         (user.factors.to_text(), held)
     };
-    import::import(&doorward, &users, false, &Administrator::APP).await.unwrap();
+    import::import(&doorward, &users, import::ImportOptions::default(), &Administrator::APP)
+        .await
+        .unwrap();
     let (kinds, held) = factors_of(with_app.user.id).await;
     assert_eq!((kinds.as_str(), held.recovery_codes), ("totp", 0));
     let stored = held.totp.unwrap().secret;
@@ -437,7 +447,14 @@ async fn an_imported_app_is_stored_encrypted_with_its_user() {
     let removed = store.remove_totp(who, now, &Effects::NONE).await.unwrap();
     assert!(matches!(removed, RemoveFactor::Removed(own) if own.methods.names() == ["pwd"]));
     let late = import::UserToImport { totp: Some(secret), ..without.clone() };
-    import::import(&doorward, &[with_app.clone(), late], false, &Administrator::APP).await.unwrap();
+    import::import(
+        &doorward,
+        &[with_app.clone(), late],
+        import::ImportOptions::default(),
+        &Administrator::APP,
+    )
+    .await
+    .unwrap();
     for id in [with_app.user.id, without.user.id] {
         let (kinds, held) = factors_of(id).await;
         assert!(kinds.is_empty() && held.totp.is_none());

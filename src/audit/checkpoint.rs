@@ -4,7 +4,7 @@ use std::{fmt, str::FromStr};
 
 use aws_lc_rs::{
     digest,
-    hmac::{HMAC_SHA256, Key, sign},
+    hmac::{HMAC_SHA256, Key, Tag, sign},
     signature::{ED25519, Ed25519KeyPair, KeyPair as _, UnparsedPublicKey},
 };
 use base64::{Engine as _, prelude::BASE64_STANDARD};
@@ -253,6 +253,12 @@ pub struct AuditKey {
     witness: Ed25519KeyPair,
     /// What salts are made with.
     salts: Key,
+    /// What marks of pruned events are made with.
+    marks: Key,
+}
+
+fn first_half(tag: &Tag) -> [u8; 16] {
+    *tag.as_ref().first_chunk().expect("HMAC-SHA-256 has 32 bytes")
 }
 
 impl AuditKey {
@@ -267,6 +273,7 @@ impl AuditKey {
             log: pair("doorward audit log"),
             witness: pair("doorward audit witness"),
             salts: Key::new(HMAC_SHA256, derived("doorward audit salts").as_ref()),
+            marks: Key::new(HMAC_SHA256, derived("doorward audit marks").as_ref()),
         }
     }
 
@@ -307,9 +314,13 @@ impl AuditKey {
 
     /// What hides an event whose hash is kept after it was deleted. Nobody can compute it without the secret, so it also shows that
     /// an installation with this secret has written the event.
-    pub fn salt(&self, record: &str) -> [u8; 32] {
-        let tag = sign(&self.salts, record.as_bytes());
-        tag.as_ref().try_into().expect("HMAC-SHA-256 has 32 bytes")
+    pub fn salt(&self, text: &str) -> [u8; 16] {
+        first_half(&sign(&self.salts, text.as_bytes()))
+    }
+
+    /// What shows that an installation with this secret has written which events of a tile were pruned.
+    pub(super) fn mark(&self, tile: &str, pruned: &[u8]) -> [u8; 16] {
+        first_half(&sign(&self.marks, &[tile.as_bytes(), b"\n", pruned].concat()))
     }
 }
 

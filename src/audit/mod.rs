@@ -2,8 +2,10 @@
 //! proofs, and what a verification finds. It knows no database.
 
 mod checkpoint;
+mod entry;
 mod ocsf;
 mod proof;
+mod pruned;
 mod record;
 pub mod tree;
 mod verification;
@@ -11,10 +13,12 @@ mod witness;
 
 pub use self::{
     checkpoint::{AuditKey, Signature, SignedCheckpoint, VerifierKey, parse_signatures},
+    entry::Entry,
     ocsf::to_ocsf,
     proof::Proof,
+    pruned::PrunedMarks,
     record::{Outcome, Record, RecordedActor},
-    tree::{Hash, TILE_WIDTH, TileId, Tiles, growing_tiles, leaf_hash},
-    verification::{Report, Row, TreeRow, Verification},
+    tree::{Hash, TILE_WIDTH, TileId, Tiles, growing_tiles},
+    verification::{Report, Row, StoredTile, TreeRow, Verification},
     witness::AddCheckpoint,
 };

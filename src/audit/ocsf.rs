@@ -41,9 +41,11 @@ const fn application(id: u32, name: &'static str) -> Class {
 
 fn class_of(kind: &str) -> Class {
     match kind {
-        "registered" | "registration_refused" | "user_added" | "users_imported" => {
-            account(1, "Create")
-        }
+        "registered"
+        | "registration_refused"
+        | "user_added"
+        | "users_imported"
+        | "user_imported" => account(1, "Create"),
         "user_enabled" => account(2, "Enable"),
         "password_changed" => account(3, "Password Change"),
         "password_reset" | "reset_failed" | "reset_code_created" | "user_secured" => {
@@ -66,8 +68,10 @@ fn class_of(kind: &str) -> Class {
         "guard_refused" => session(99, "Other"),
         "invited" => entity(1, "Create"),
         "signing_key_rotated" | "key_created" => entity(1, "Create"),
-        "account_exported" | "users_exported" | "audit_exported" => entity(2, "Read"),
-        "guards_reloaded" => entity(3, "Update"),
+        "account_exported" | "users_exported" | "audit_exported" | "backup_made" | "data_moved" => {
+            entity(2, "Read")
+        }
+        "guards_reloaded" | "backup_restored" => entity(3, "Update"),
         "invitation_revoked" | "signing_key_revoked" | "key_revoked" | "trail_pruned" => {
             entity(4, "Delete")
         }
@@ -154,8 +158,12 @@ fn actor_of(actor: &RecordedActor) -> Value {
         RecordedActor::User { id } => {
             json!({ "user": { "uid": id, "type_id": 1, "type": "User" } })
         }
-        RecordedActor::Key { id } => {
-            json!({ "user": { "credential_uid": id, "type_id": 3, "type": "System" } })
+        RecordedActor::Key { id, owner } => {
+            let mut user = json!({ "credential_uid": id, "type_id": 3, "type": "System" });
+            if let Some(owner) = owner {
+                user["uid"] = owner.as_str().into();
+            }
+            json!({ "user": user })
         }
         RecordedActor::Operator { name } => json!({
             "user": { "name": name.as_deref().unwrap_or("operator"), "type_id": 2, "type": "Admin" },

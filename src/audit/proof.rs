@@ -7,6 +7,7 @@ use base64::{Engine as _, prelude::BASE64_STANDARD};
 
 use super::{
     checkpoint::{SignedCheckpoint, VerifierKey, decimal},
+    entry::Entry,
     tree::{Hash, leaf_hash, proves_inclusion},
 };
 
@@ -14,7 +15,7 @@ const HEADER: &str = "c2sp.org/tlog-proof@v1";
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proof {
-    /// The salt of 32 bytes, followed by the text of the event.
+    /// The salt of 16 bytes, followed by the text of the event.
     pub entry: Vec<u8>,
     pub index: u64,
     pub hashes: Vec<Hash>,
@@ -66,8 +67,7 @@ impl Proof {
         if !proves_inclusion(&leaf_hash(&[entry]), *index, size, hashes, root) {
             return Err(ProofFault::Inclusion);
         }
-        let record = entry.get(32..).and_then(|record| str::from_utf8(record).ok());
-        record.ok_or(ProofFault::Malformed)
+        Entry::text_of_proved(entry).ok_or(ProofFault::Malformed)
     }
 }
 
@@ -91,7 +91,7 @@ mod tests {
     #[test]
     fn a_proof_holds_for_its_event_and_key_alone() {
         let key = AuditKey::new(&SharedSecret::random());
-        let entry = |number: u8| [&[number; 32][..], b"{\"event\":1}"].concat();
+        let entry = |number: u8| [&[number; 16][..], b"{\"event\":1}"].concat();
         let leaves: Vec<_> = (0..20).map(|number| leaf_hash(&[&entry(number)])).collect();
         let mut tiles = Tiles::default();
         tiles.append(0, &leaves);

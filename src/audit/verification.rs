@@ -1,14 +1,15 @@
 //! What was done to a trail behind Doorward's back. It reads the rows and the hashes of the tree once, in the order of their numbers,
 //! and compares them with each other and with signed checkpoints.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
 use super::{
     checkpoint::{AuditKey, Checkpoint, SignedCheckpoint, VerifierKey},
-    record::Record,
-    tree::{Hash, RootBuilder, TILE_WIDTH, TileId, all_tiles, leaf_hash},
+    entry::Entry,
+    pruned::PrunedMarks,
+    tree::{Hash, RootBuilder, TILE_WIDTH, TileId, all_tiles},
 };
 
 /// The most findings of a report.
@@ -19,34 +20,30 @@ const MAX_MISSING_TILES: u64 = 1000;
 /// A row of the trail, as it is stored.
 #[derive(Clone, Debug)]
 pub struct Row {
-    pub id: String,
     pub number: Option<u64>,
-    pub kind: String,
-    pub subject: Option<String>,
-    pub actor: Option<String>,
-    pub salt: Vec<u8>,
-    pub record: String,
+    pub entry: Entry,
 }
 
 impl Row {
+    fn id(&self) -> String {
+        self.entry.id.clone()
+    }
+
     fn leaf(&self) -> Hash {
-        leaf_hash(&[&self.salt, self.record.as_bytes()])
+        self.entry.leaf()
     }
 
-    /// Whether an installation with this key has written it, and its columns are those of its record.
     fn is_authentic(&self, key: &AuditKey) -> bool {
-        self.salt == key.salt(&self.record) && self.is_consistent()
+        self.entry.is_authentic(key)
     }
+}
 
-    /// Whether its columns are those of its record.
-    fn is_consistent(&self) -> bool {
-        let Some(record) = Record::from_text(&self.record) else { return false };
-        let actor = record.actor.user().filter(|actor| Some(*actor) != record.subject.as_deref());
-        record.id == self.id
-            && record.kind == self.kind
-            && record.subject == self.subject
-            && actor == self.actor.as_deref()
-    }
+/// A tile with the hashes of events, as it is stored.
+#[derive(Clone, Debug, Default)]
+pub struct StoredTile {
+    pub hashes: Vec<u8>,
+    /// Which of them were pruned.
+    pub pruned: Option<Vec<u8>>,
 }
 
 /// Something that is wrong.
@@ -65,8 +62,12 @@ pub enum Finding {
     CutOff { first: u64, last: u64 },
     /// The trail is not the continuation of a checkpoint.
     NotContinued { after: u64, checkpoint: u64 },
+    /// What an event says of its person was erased, although that user was not deleted.
+    Erased { id: String },
     /// Stored hashes were changed, removed or added.
     HashesChanged { tile: String },
+    /// What is stored about pruned events was changed.
+    MarksChanged { tile: String },
     /// The stored size or root of the tree is not that of its hashes.
     TreeChanged,
     /// A checkpoint is not signed with the key.
@@ -106,6 +107,13 @@ impl std::fmt::Display for Finding {
             Self::HashesChanged { tile } => {
                 write!(f, "the stored hashes {tile} of the tree were changed")
             }
+            Self::Erased { id } => write!(
+                f,
+                "the address, the device and the names in event {id} were erased, although its user was not deleted"
+            ),
+            Self::MarksChanged { tile } => {
+                write!(f, "what is stored about pruned events in {tile} of the tree was changed")
+            }
             Self::TreeChanged => write!(f, "the stored size or root of the tree was changed"),
             Self::NotSigned { checkpoint } => write!(
                 f,
@@ -121,7 +129,7 @@ impl std::fmt::Display for Finding {
 pub struct Report {
     /// How many events the tree has.
     pub size: u64,
-    /// How many of them are stored. The others have reached the end of their retention.
+    /// How many of them are stored. The others have reached the end of their retention, or were removed.
     pub stored: u64,
     /// How many events have no place in the tree yet.
     pub waiting: u64,
@@ -141,8 +149,6 @@ pub struct TreeRow {
     pub size: u64,
     /// `None` if it is not a hash.
     pub root: Option<Hash>,
-    /// Events before this number have reached the end of their retention.
-    pub kept_from: u64,
     /// The latest checkpoint.
     pub checkpoint: Option<String>,
 }
@@ -153,7 +159,6 @@ pub struct Verification<'a> {
     /// As they are stored, unless the size cannot be.
     size: u64,
     root: Option<Hash>,
-    kept_from: u64,
     /// By size.
     checkpoints: BTreeMap<u64, Vec<Checkpoint>>,
     report: Report,
@@ -169,8 +174,9 @@ pub struct Verification<'a> {
     mismatches: Vec<Mismatch>,
     /// The places whose hash no row has.
     unmatched: HashMap<Hash, u64>,
-    /// The number before which events have reached the end of their retention.
-    pruned_before: u64,
+    /// Users of whom an event was erased, with one such event, and those who were deleted.
+    erased: BTreeMap<String, String>,
+    deleted: HashSet<String>,
     /// The largest checkpoint that the stored hashes agree with, and whether those of the rows do.
     agreed: u64,
     disagreed: Vec<(u64, bool)>,
@@ -196,7 +202,7 @@ impl<'a> Verification<'a> {
         checkpoints: &[SignedCheckpoint],
     ) -> Self {
         let has_tree = tree.is_some();
-        let TreeRow { size, root, kept_from, checkpoint } = tree.unwrap_or_default();
+        let TreeRow { size, root, checkpoint } = tree.unwrap_or_default();
         let mut report = Report {
             size,
             stored: 0,
@@ -228,7 +234,6 @@ impl<'a> Verification<'a> {
             key,
             size,
             root,
-            kept_from,
             checkpoints: by_size,
             report,
             next: 0,
@@ -238,7 +243,8 @@ impl<'a> Verification<'a> {
             missing: Vec::new(),
             mismatches: Vec::new(),
             unmatched: HashMap::new(),
-            pruned_before: 0,
+            erased: BTreeMap::new(),
+            deleted: HashSet::new(),
             agreed: 0,
             disagreed: Vec::new(),
             above: Vec::new(),
@@ -248,8 +254,8 @@ impl<'a> Verification<'a> {
 
     /// The secret that marks events was lost: this row, which was marked with the one of now, says from which number on it counts.
     pub fn begin_at(&mut self, row: &Row) {
-        if row.kind == "audit_secret_replaced" && row.is_authentic(self.key) {
-            let before = Record::from_text(&row.record).and_then(|record| record.number("before"));
+        if row.entry.kind == "audit_secret_replaced" && row.is_authentic(self.key) {
+            let before = row.entry.record().and_then(|record| record.number("before"));
             self.report.marked_before = self.report.marked_before.max(before.unwrap_or(0));
         }
     }
@@ -285,9 +291,14 @@ impl<'a> Verification<'a> {
     }
 
     /// Compares the rows of a tile, in the order of their numbers, with its stored hashes.
-    pub fn add_tile(&mut self, id: TileId, stored: Option<&[u8]>, rows: &[Row]) {
+    pub fn add_tile(&mut self, id: TileId, stored: &StoredTile, rows: &[Row]) {
         let expected = (self.size - self.next).min(TILE_WIDTH as u64) as usize;
-        let (hashes, rest) = stored.unwrap_or_default().as_chunks::<32>();
+        let (hashes, rest) = stored.hashes.as_chunks::<32>();
+        let pruned = PrunedMarks::read(id, stored.pruned.as_deref(), self.key);
+        let pruned = pruned.unwrap_or_else(|| {
+            self.report.add(Finding::MarksChanged { tile: id.path() });
+            PrunedMarks::NONE
+        });
         let is_whole = rest.is_empty() && hashes.len() == expected;
         self.tiles_seen.insert(id, is_whole);
         self.tile = hashes.to_vec();
@@ -302,7 +313,7 @@ impl<'a> Verification<'a> {
             while let Some(row) = rows.next_if(|row| row.number == Some(number)) {
                 here.push(row);
             }
-            self.add_place(number, hashes.get(offset), &here);
+            self.add_place(number, hashes.get(offset), &here, pruned.contains(number));
             self.next += 1;
             self.compare_with_checkpoints();
         }
@@ -311,33 +322,33 @@ impl<'a> Verification<'a> {
     }
 
     /// Compares what is stored for one number.
-    fn add_place(&mut self, number: u64, hash: Option<&Hash>, rows: &[&Row]) {
+    fn add_place(&mut self, number: u64, hash: Option<&Hash>, rows: &[&Row], is_pruned: bool) {
         let matching = rows.iter().find(|row| Some(&row.leaf()) == hash);
         if let Some(row) = matching {
             self.report.stored += 1;
             if self.is_authentic(row) {
-                self.read_retention(row);
+                self.note_erasure(&row.entry);
             } else {
-                self.report.add(Finding::Changed { number, id: row.id.clone() });
+                self.report.add(Finding::Changed { number, id: row.id() });
             }
         }
         let chosen = matching.or(rows.first());
         for row in rows {
-            if matching.is_some_and(|matching| matching.id == row.id) {
+            if matching.is_some_and(|matching| matching.entry.id == row.entry.id) {
                 continue;
             }
-            let is_chosen = chosen.is_some_and(|chosen| chosen.id == row.id);
+            let is_chosen = chosen.is_some_and(|chosen| chosen.entry.id == row.entry.id);
             let is_authentic = self.is_authentic(row);
             if !is_chosen && !is_authentic {
-                self.report.add(Finding::Inserted { id: row.id.clone() });
+                self.report.add(Finding::Inserted { id: row.id() });
             } else if self.mismatches.len() < MAX_FINDINGS {
-                let (id, leaf) = (row.id.clone(), row.leaf());
+                let (id, leaf) = (row.id(), row.leaf());
                 self.mismatches.push(Mismatch { number, id, leaf, is_authentic });
             } else {
                 self.report.more += 1;
             }
         }
-        if rows.is_empty() {
+        if rows.is_empty() && !is_pruned {
             match self.missing.last_mut() {
                 Some((_, last)) if *last + 1 == number => *last = number,
                 _ => self.missing.push((number, number)),
@@ -355,14 +366,19 @@ impl<'a> Verification<'a> {
 
     fn is_authentic(&self, row: &Row) -> bool {
         let is_of_before = row.number.is_some_and(|number| number < self.report.marked_before);
-        if is_of_before { row.is_consistent() } else { row.is_authentic(self.key) }
+        if is_of_before { row.entry.is_consistent() } else { row.is_authentic(self.key) }
     }
 
-    /// Takes note of how far events have reached the end of their retention.
-    fn read_retention(&mut self, row: &Row) {
-        if row.kind == "trail_pruned" {
-            let before = Record::from_text(&row.record).and_then(|record| record.number("before"));
-            self.pruned_before = self.pruned_before.max(before.unwrap_or(0));
+    /// Takes note of who was deleted, and of whom something was erased.
+    fn note_erasure(&mut self, entry: &Entry) {
+        if matches!(&*entry.kind, "user_deleted" | "unverified_user_deleted") {
+            self.deleted.extend(entry.subject.clone());
+        }
+        if entry.commitment.is_some() {
+            match entry.person() {
+                Some(person) => drop(self.erased.insert(person, entry.id.clone())),
+                None => self.report.add(Finding::Erased { id: entry.id.clone() }),
+            }
         }
     }
 
@@ -425,13 +441,13 @@ impl<'a> Verification<'a> {
             None => {
                 self.report.waiting += 1;
                 if self.is_authentic(row) {
-                    self.read_retention(row);
+                    self.note_erasure(&row.entry);
                     return;
                 }
-                self.report.add(Finding::Inserted { id: row.id.clone() });
+                self.report.add(Finding::Inserted { id: row.id() });
             }
             Some(number) => {
-                let (id, leaf, is_authentic) = (row.id.clone(), row.leaf(), self.is_authentic(row));
+                let (id, leaf, is_authentic) = (row.id(), row.leaf(), self.is_authentic(row));
                 self.mismatches.push(Mismatch { number, id, leaf, is_authentic });
             }
         }
@@ -450,8 +466,10 @@ impl<'a> Verification<'a> {
                 self.report.add(Finding::TreeChanged);
             }
         }
-        if self.kept_from != self.pruned_before {
-            self.report.add(Finding::TreeChanged);
+        for (person, id) in std::mem::take(&mut self.erased) {
+            if !self.deleted.contains(&person) {
+                self.report.add(Finding::Erased { id });
+            }
         }
         for Mismatch { number, id, leaf, is_authentic } in std::mem::take(&mut self.mismatches) {
             self.report.stored += 1;
@@ -500,7 +518,7 @@ impl<'a> Verification<'a> {
             self.missing.push((*number, *number));
         }
         for (first, last) in std::mem::take(&mut self.missing) {
-            let mut begin = first.max(self.pruned_before);
+            let mut begin = first;
             let found: Vec<_> = moved.range(begin..=last.max(begin)).copied().collect();
             for end in found.into_iter().chain([last + 1]) {
                 if begin < end {

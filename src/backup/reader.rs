@@ -75,6 +75,11 @@ impl<R: BufRead> Reader<R> {
         Ok(Self { input, line, lines: 1, header, checksum, counts, keys, key_lines, is_complete })
     }
 
+    /// When it was made.
+    pub fn created_at(&self) -> Timestamp {
+        Timestamp::from_millis(self.header.created_at)
+    }
+
     /// The next records. `None` after the last one, when everything is verified.
     ///
     /// # Errors

@@ -4,15 +4,18 @@ use std::{io::BufRead, path::Path};
 
 use super::{Description, Error, Reader};
 use crate::{
+    audit::AuditKey,
     clock::Timestamp,
     data_folder::DataFolder,
+    event::Event,
     store::{
-        Store,
-        archive::{KeySnapshot, Restoration},
+        self, Store,
+        archive::{KeySnapshot, Record, Restoration},
     },
     token::{
         Algorithm, SigningKey,
         key_store::{KeyStore, StoredKeys},
+        shared_secret::{SecretName, SharedSecret},
     },
 };
 
@@ -44,7 +47,7 @@ impl SigningKeySource {
 }
 
 /// Creates a SQLite file with this name, and the key files, in an empty folder. `signs_at` is when the next key starts to
-/// sign, unless its time is known.
+/// sign, unless its time is known. The event is added to the audit trail.
 ///
 /// # Errors
 /// If the backup is not good, or the files cannot be written.
@@ -54,6 +57,7 @@ pub async fn fill_folder(
     database: &Path,
     signing_key: SigningKeySource,
     signs_at: Timestamp,
+    event: Option<Event>,
     report: &mut dyn FnMut(u64),
 ) -> Result<Description, Error> {
     let folder = DataFolder::open(folder)?;
@@ -62,12 +66,15 @@ pub async fn fill_folder(
         store.import(page).await?;
         report(backup.records());
     }
-    let (mut description, KeySnapshot { mut keys, secrets }) = backup.finish()?;
+    let (mut description, mut snapshot) = backup.finish()?;
+    let key = audit_key(&mut snapshot);
+    let KeySnapshot { mut keys, secrets } = snapshot;
     signing_key.complete(&mut description, &mut keys)?;
     if store.snapshot().await?.counts().await? != description.counts {
         let cause = "a record occurs twice".to_owned();
         return Err(Error::Damaged { line: description.counts.total(), cause });
     }
+    store.import(recorded(event, &key)?).await?;
     let StoredKeys { signing, next, retired, verifying: _ } = keys;
     if let Some(key) = signing {
         folder.add_first_key(&key).await?;
@@ -84,7 +91,17 @@ pub async fn fill_folder(
     Ok(description)
 }
 
-/// Adds everything in a transaction and commits it.
+/// What marks the events of a restored installation. A backup of an older version has no secret for it: then it gets one.
+fn audit_key(KeySnapshot { secrets, .. }: &mut KeySnapshot) -> AuditKey {
+    AuditKey::new(secrets.entry(SecretName::Audit).or_insert_with(SharedSecret::random))
+}
+
+/// The row of an event.
+fn recorded(event: Option<Event>, key: &AuditKey) -> Result<Vec<Record>, store::Error> {
+    event.iter().map(|event| Record::of_event(event, key)).collect()
+}
+
+/// Adds everything, and the event, in a transaction and commits it.
 ///
 /// # Errors
 /// If the backup is not good, or the database fails. Then nothing has changed.
@@ -93,6 +110,7 @@ pub async fn restore_into(
     mut restoration: Box<dyn Restoration>,
     signing_key: SigningKeySource,
     signs_at: Timestamp,
+    event: Option<Event>,
     report: &mut dyn FnMut(u64),
 ) -> Result<Description, Error> {
     while let Some(page) = backup.next_page()? {
@@ -101,7 +119,9 @@ pub async fn restore_into(
     }
     let (mut description, mut keys) = backup.finish()?;
     signing_key.complete(&mut description, &mut keys.keys)?;
+    let key = audit_key(&mut keys);
     restoration.add_keys(&keys, signs_at).await?;
+    restoration.add(&recorded(event, &key)?).await?;
     restoration.commit().await?;
     Ok(description)
 }

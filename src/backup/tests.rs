@@ -17,7 +17,7 @@ use crate::{
 const NOW: Timestamp = Timestamp::from_millis(1_800_000_000_123);
 
 /// A record of each table, with a value in every column.
-const LINES: [&str; 17] = [
+const LINES: [&str; 18] = [
     concat!(
         r#"{"users":{"id":"0190a0a0-0000-4000-8000-00000000000a","name":"Ada \"Countess\" Lovelace🌹","#,
         r#""email":"Ada@example.com","email_verified":true,"password_hash":"$2b$10$…","password_version":3,"#,
@@ -79,10 +79,11 @@ const LINES: [&str; 17] = [
     concat!(
         r#"{"audit_events":{"id":"0190a0a0-0000-7000-8000-000000000015","number":7,"kind":"role_granted","#,
         r#""subject_id":"0190a0a0-0000-4000-8000-00000000000a","actor_id":"0190a0a0-0000-4000-8000-000000000016","#,
-        r#""salt":"Dg4ODg==","record":"{\"kind\":\"role_granted\"}"}}"#
+        r#""salt":"Dg4ODg==","personal":"EhISEg==","commitment":"ExMTEw==","record":"{\"kind\":\"role_granted\"}"}}"#
     ),
-    r#"{"audit_tiles":{"path":"0/x001/234","hashes":"Dw8PDw=="}}"#,
-    r#"{"audit_tree":{"log":"own","size":8,"hash":"EBAQEA==","kept_from":3,"checkpoint":"doorward/1\n8\n"}}"#,
+    r#"{"audit_tiles":{"path":"0/x001/234","hashes":"Dw8PDw==","pruned":"FBQUFA=="}}"#,
+    r#"{"audit_tree":{"log":"own","size":8,"hash":"EBAQEA==","checkpoint":"doorward/1\n8\n"}}"#,
+    r#"{"erasures":{"user_id":"0190a0a0-0000-4000-8000-000000000018","deleted_at":1800000000123,"due_at":1800000000124}}"#,
     r#"{"audit_days":{"day_and_kind":"2027-01-15 signed_in","count":9}}"#,
 ];
 
@@ -176,10 +177,17 @@ async fn a_folder_is_filled_with_records_and_keys() {
     let folder = tempfile::tempdir().unwrap();
     let reader = Reader::open(&backup[..]).unwrap();
     let database = std::path::Path::new("users.db");
-    let filled =
-        fill_folder(reader, folder.path(), database, SigningKeySource::Backup, NOW, &mut |_| {})
-            .await
-            .unwrap();
+    let filled = fill_folder(
+        reader,
+        folder.path(),
+        database,
+        SigningKeySource::Backup,
+        NOW,
+        None,
+        &mut |_| {},
+    )
+    .await
+    .unwrap();
     assert_eq!(filled, description);
     let store = Store::open_sqlite(&folder.path().join(database), None).unwrap();
     let (snapshot, mut restored) = (store.snapshot().await.unwrap(), Vec::new());
@@ -303,7 +311,8 @@ async fn users_without_a_signing_key_are_neither_backed_up_nor_restored() {
         let folder = tempfile::tempdir().unwrap();
         let reader = Reader::open(backup).unwrap();
         let database = std::path::Path::new("users.db");
-        let filled = fill_folder(reader, folder.path(), database, source, NOW, &mut |_| {}).await;
+        let filled =
+            fill_folder(reader, folder.path(), database, source, NOW, None, &mut |_| {}).await;
         filled.map(|description| description.keys.len())
     };
     let new = SigningKeySource::New(Algorithm::Es256);

@@ -25,6 +25,7 @@ use crate::{
     clock::{Clock, Timestamp},
     config::parse_duration,
     control::{AdminClient, succeed},
+    event::{KINDS, KindInfo},
     http::api::admin::audit::{
         ListedEvent, ListedEvents, PublishedCheckpoint, PublishedProof, VerificationRequest,
     },
@@ -116,7 +117,7 @@ pub(super) struct Filter {
     /// About or by this user: e-mail address or id
     #[arg(long)]
     user: Option<String>,
-    /// Of this kind, such as signed_in
+    /// Of this kind, such as signed_in; `audit list --kind help` lists all kinds
     #[arg(long)]
     kind: Option<String>,
 }
@@ -156,6 +157,9 @@ fn with_query(path: &str, fields: &[(&str, String)]) -> String {
 impl Audit {
     pub(super) fn run(self, settings: Settings) -> anyhow::Result<()> {
         match self {
+            Self::List { filter: Filter { kind: Some(kind), .. }, output, .. } if kind == HELP => {
+                print_kinds(&output)
+            }
             Self::List { filter, limit, output } => {
                 let events = block_on(list(settings, &filter, limit))?;
                 if output.json {
@@ -197,6 +201,22 @@ impl Audit {
     }
 }
 
+/// The kind with which a command lists all kinds.
+const HELP: &str = "help";
+
+/// Prints all kinds with their meaning, as the documents list them.
+fn print_kinds(output: &Output) -> anyhow::Result<()> {
+    let names = KINDS.iter().map(|kind| kind.name);
+    if output.json {
+        return print_json(&names.collect::<Vec<_>>());
+    }
+    let width = names.map(str::len).max().unwrap_or_default();
+    for KindInfo { name, group, meaning } in KINDS {
+        print_line!("{name:width$}  {:9}  {meaning}", group.name());
+    }
+    Ok(())
+}
+
 async fn list(
     settings: Settings,
     filter: &Filter,
@@ -224,7 +244,7 @@ fn print_event(event: &ListedEvent) {
     let actor = match actor {
         RecordedActor::User { id } if Some(id) == subject.as_ref() => "self".to_owned(),
         RecordedActor::User { id } => format!("user {id}"),
-        RecordedActor::Key { id } => format!("key {id}"),
+        RecordedActor::Key { id, .. } => format!("key {id}"),
         RecordedActor::Operator { name: Some(name) } => format!("operator {name}"),
         RecordedActor::Operator { name: None } => "operator".to_owned(),
         RecordedActor::Unknown => "unknown".to_owned(),

@@ -24,9 +24,10 @@ use crate::{
     },
     clock::Clock,
     config::{DatabaseUrl, absolute},
-    control::{self, AdminClient, Answer, BodyReader, succeed},
+    control::{self, AdminClient, Answer, BodyReader, succeed, this_operator},
     data_folder::DataFolder,
     doorward::open_database,
+    event::{Event, EventKind},
     store::{
         OldSchema,
         archive::{KeySnapshot, RecordCounts, SESSIONS, USERS},
@@ -185,8 +186,14 @@ impl Source {
                 spawn_blocking(receive).await?
             }
             Self::Database(opened) => {
-                let installation = &opened.installation;
                 let now = Clock::system().now();
+                let kind = EventKind::BackupMade;
+                let event = Event::by_administrator(&this_operator(), None, now, kind);
+                // A full disk must not prevent a backup.
+                if let Err(error) = opened.record(event).await {
+                    eprint_line!("doorward: the audit trail does not tell of this backup: {error}");
+                }
+                let installation = &opened.installation;
                 let mut snapshot = installation.store.snapshot().await?;
                 let keys = match snapshot.keys.take() {
                     Some(keys) => keys,

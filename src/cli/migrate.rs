@@ -1,6 +1,6 @@
 //! `doorward migrate`: gives the database the schema of this version. `--to URL` copies all data to another database.
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use serde::Serialize;
 
 use super::{Output, block_on, print_json, progress::ProgressLine};
@@ -9,7 +9,9 @@ use crate::{
     backup::transfer::{self, Inventory, Progress},
     clock::Clock,
     config::{DatabaseUrl, SettingsError},
+    control::this_operator,
     doorward::open_database,
+    event::{Event, EventKind},
     store::{
         OldSchema,
         archive::{SESSIONS, USERS},
@@ -72,7 +74,12 @@ impl Migrate {
             }
             let old = open_database(&settings, self.old_schema()).await?;
             let new = open_database(&new_settings, self.old_schema()).await?;
-            let signs_at = Clock::system().now() + settings.token.publish_before_signing;
+            let now = Clock::system().now();
+            let kind = EventKind::DataMoved { to: new.installation.store.kind().name() };
+            // Before the copy, so that both databases have it.
+            let event = Event::by_administrator(&this_operator(), None, now, kind);
+            old.record(event).await.map_err(|error| anyhow!("the old database: {error}"))?;
+            let signs_at = now + settings.token.publish_before_signing;
             let mut line = ProgressLine::new();
             let mut report = |Progress { step, total, done }: Progress| line.set(step, done, total);
             let (old, new) = (&old.installation, &new.installation);

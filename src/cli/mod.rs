@@ -433,7 +433,10 @@ struct Output {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
+    use crate::event::EventKind;
 
     #[test]
     fn the_command_line_is_well_formed() {
@@ -458,6 +461,47 @@ mod tests {
         collect(&["doorward".to_owned()], &root, &mut all);
         assert!(all.len() > 30, "not all commands are found");
         all
+    }
+
+    /// What each command leaves in the audit trail.
+    #[derive(serde::Deserialize)]
+    struct Orders {
+        commands: BTreeMap<String, Leaves>,
+    }
+
+    #[derive(serde::Deserialize)]
+    #[serde(untagged)]
+    enum Leaves {
+        Kinds(Vec<String>),
+        /// Why it leaves nothing.
+        Nothing(String),
+    }
+
+    /// `tests/audit/test_orders.py` gives the orders and compares the kinds.
+    #[test]
+    fn every_command_leaves_an_event_or_says_why_it_leaves_none() {
+        let text = include_str!("../../tests/audit/orders.toml");
+        let Orders { commands } = toml::from_str(text).unwrap();
+        let without_parts = |command: &clap::Command| {
+            let is_called = command.get_arguments().any(clap::Arg::is_positional);
+            command.get_subcommands().all(|sub| sub.get_name() == "help") || is_called
+        };
+        let all = all_commands().into_iter().filter(|(words, command)| {
+            words.len() > 1 && words[1] != "help" && without_parts(command)
+        });
+        let mut all: Vec<_> = all.map(|(words, _)| words[1..].join(" ")).collect();
+        all.sort();
+        assert_eq!(commands.keys().cloned().collect::<Vec<_>>(), all);
+        for (command, leaves) in commands {
+            match leaves {
+                Leaves::Kinds(kinds) => assert!(
+                    !kinds.is_empty()
+                        && kinds.iter().all(|kind| EventKind::NAMES.contains(&&**kind)),
+                    "{command}"
+                ),
+                Leaves::Nothing(reason) => assert!(reason.len() > 10, "{command}"),
+            }
+        }
     }
 
     /// The lines of a text on a screen of 100 columns.

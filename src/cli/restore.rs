@@ -18,7 +18,9 @@ use crate::{
     backup::{self, Description, Reader, SigningKeySource, fill_folder, restore_into},
     clock::{Clock, Timestamp},
     config::{DatabaseUrl, folder_of},
+    control::this_operator,
     data_folder::DataFolder,
+    event::{Event, EventKind},
     store::{
         OldSchema, PostgresUrl, RestoreError, Store,
         archive::{INVITATIONS, ONE_TIME_SECRETS, SESSIONS},
@@ -50,13 +52,15 @@ impl Restore {
         let backup = open_backup(&self.file).with_context(|| self.file.display().to_string())?;
         let now = Clock::system().now();
         let signs_at = now + settings.token.publish_before_signing;
+        let kind = EventKind::BackupRestored { made_at: backup.created_at() };
+        let event = Event::by_administrator(&this_operator(), None, now, kind);
         let restored = block_on(async {
             match &settings.database {
                 DatabaseUrl::Sqlite(database) => {
-                    self.replace_file(database, &settings, backup, now, signs_at).await
+                    self.replace_file(database, &settings, backup, event, signs_at).await
                 }
                 DatabaseUrl::Postgres(url) => {
-                    self.replace_rows(url, &settings, backup, signs_at).await
+                    self.replace_rows(url, &settings, backup, event, signs_at).await
                 }
                 DatabaseUrl::Memory(_) => bail!("a database in memory ends with its process"),
             }
@@ -82,9 +86,10 @@ impl Restore {
         database: &Path,
         settings: &Settings,
         backup: Backup,
-        now: Timestamp,
+        event: Event,
         signs_at: Timestamp,
     ) -> anyhow::Result<Restored> {
+        let now = event.at;
         // Fails while a server runs.
         let folder = DataFolder::open(folder_of(database))?;
         // Keys that cannot be read are replaced like others.
@@ -107,7 +112,8 @@ impl Restore {
             let mut progress = ProgressLine::new();
             let mut report = |done| progress.set("restoring records", done, done);
             let signing_key = self.signing_key(settings);
-            fill_folder(backup, &staging, name, signing_key, signs_at, &mut report).await
+            fill_folder(backup, &staging, name, signing_key, signs_at, Some(event), &mut report)
+                .await
         };
         let replaced = filled.and_then(|description| {
             Ok(Restored { description, replaced_keys, folder: folder.replace(name, now)? })
@@ -129,6 +135,7 @@ impl Restore {
         url: &PostgresUrl,
         settings: &Settings,
         backup: Backup,
+        event: Event,
         signs_at: Timestamp,
     ) -> anyhow::Result<Restored> {
         let restoration =
@@ -138,7 +145,8 @@ impl Restore {
         let mut report = |done| progress.set("restoring records", done, done);
         let signing_key = self.signing_key(settings);
         let description =
-            restore_into(backup, restoration, signing_key, signs_at, &mut report).await?;
+            restore_into(backup, restoration, signing_key, signs_at, Some(event), &mut report)
+                .await?;
         Ok(Restored { description, replaced_keys, folder: None })
     }
 }

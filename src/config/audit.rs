@@ -5,15 +5,18 @@ use std::{path::PathBuf, time::Duration};
 use super::{
     Settings, SettingsError,
     key::Key,
-    value::{Custom, List, NONE, Number, OptionalPath, days, field},
+    value::{Custom, Field, List, NONE, Number, OptionalPath, days, field},
 };
-use crate::audit::VerifierKey;
+use crate::{audit::VerifierKey, event::EventGroup};
 
 /// How long the audit trail is kept, and who holds its checkpoints.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct AuditSettings {
     /// How many days events are kept; 0 is for ever.
     pub(crate) retention_days: u32,
+    /// The same for sign-ins and for refusals; `None` is as above.
+    pub(crate) sign_in_retention_days: Option<u32>,
+    pub(crate) refusal_retention_days: Option<u32>,
     /// Where checkpoints are appended.
     pub(crate) checkpoint_file: Option<PathBuf>,
     /// The URL of a witness, to which `/add-checkpoint` is added, and its public key.
@@ -25,8 +28,28 @@ pub(crate) struct AuditSettings {
 
 impl AuditSettings {
     /// How long events are kept; `None` is for ever.
-    pub(crate) fn retention(&self) -> Option<Duration> {
-        (self.retention_days > 0).then(|| days(self.retention_days.into()))
+    pub(crate) fn retention_of(&self, group: EventGroup) -> Option<Duration> {
+        /// What explains that something was erased outlives it.
+        const LONGER: u32 = 30;
+        let all = self.retention_days;
+        let sign_ins = self.sign_in_retention_days.unwrap_or(all);
+        let refusals = self.refusal_retention_days.unwrap_or(all);
+        let days_kept = match group {
+            EventGroup::SignIns => sign_ins,
+            EventGroup::Refusals => refusals,
+            EventGroup::Orders => all,
+            EventGroup::Deletions if [all, sign_ins, refusals].contains(&0) => 0,
+            EventGroup::Deletions => all.max(sign_ins).max(refusals) + LONGER,
+        };
+        (days_kept > 0).then(|| days(days_kept.into()))
+    }
+}
+
+impl AuditSettings {
+    /// How many days an event is kept at most; `None` is for ever.
+    pub(crate) fn longest_retention_days(&self) -> Option<u32> {
+        let longest = self.retention_of(EventGroup::Deletions)?.as_secs() / (24 * 60 * 60);
+        u32::try_from(longest).ok()
     }
 }
 
@@ -34,6 +57,8 @@ impl Default for AuditSettings {
     fn default() -> Self {
         Self {
             retention_days: 365,
+            sign_in_retention_days: None,
+            refusal_retention_days: None,
             checkpoint_file: None,
             witness: None,
             witness_key: None,
@@ -45,11 +70,37 @@ impl Default for AuditSettings {
 /// The most days, about a century.
 const MAX_DAYS: u32 = 36_500;
 
+/// The value of a retention that is that of all events unless it is set.
+const SAME: &str = "same";
+
+const fn days_or_same(field: Field<Option<u32>>) -> Custom<Option<u32>> {
+    Custom {
+        field,
+        parse: |text| match text {
+            SAME => Some(None),
+            days => days.parse().ok().filter(|days| *days <= MAX_DAYS).map(Some),
+        },
+        show: |days| days.map_or_else(|| SAME.into(), |days| days.to_string()),
+        allowed: || format!("a number from 0 to {MAX_DAYS}, or {SAME} as audit.retention"),
+        secret: false,
+    }
+}
+
 pub(super) const KEYS: &[Key] = &[
     Key {
         name: "audit.retention",
         purpose: "How many days the events of the audit trail are kept; 0 is for ever",
         value: &Number { field: field!(audit.retention_days), range: 0..=MAX_DAYS },
+    },
+    Key {
+        name: "audit.retention_of_sign_ins",
+        purpose: "How many days sign-ins are kept, failed ones as well; 0 is for ever",
+        value: &days_or_same(field!(audit.sign_in_retention_days)),
+    },
+    Key {
+        name: "audit.retention_of_refusals",
+        purpose: "How many days refusals are kept, and mails that somebody has asked for; 0 is for ever",
+        value: &days_or_same(field!(audit.refusal_retention_days)),
     },
     Key {
         name: "audit.checkpoint_file",
@@ -128,7 +179,27 @@ pub(super) fn check(settings: &Settings) -> Result<(), SettingsError> {
 
 #[cfg(test)]
 mod tests {
-    use crate::Settings;
+    use crate::{Settings, event::EventGroup};
+
+    #[test]
+    fn groups_are_kept_for_as_long_as_their_settings_say_and_deletions_longer_than_all() {
+        let days = |settings: &Settings| {
+            settings.check().unwrap();
+            EventGroup::ALL.map(|group| {
+                settings.audit.retention_of(group).map(|kept| kept.as_secs() / (24 * 60 * 60))
+            })
+        };
+        assert_eq!(days(&Settings::new()), [Some(365), Some(365), Some(365), Some(395)]);
+        let some = Settings::new().with("audit.retention_of_sign_ins", 90);
+        assert_eq!(days(&some), [Some(90), Some(365), Some(365), Some(395)]);
+        let some = some.with("audit.retention_of_refusals", 500);
+        assert_eq!(days(&some), [Some(90), Some(500), Some(365), Some(530)]);
+        let all = some.with("audit.retention", 0);
+        assert_eq!(days(&all), [Some(90), Some(500), None, None]);
+        let refused = Settings::new().with("audit.retention_of_sign_ins", "a while").check();
+        let expected = "a number from 0 to 36500, or same as audit.retention";
+        assert!(refused.unwrap_err().to_string().contains(expected));
+    }
 
     #[test]
     fn a_witness_has_a_url_and_a_key() {

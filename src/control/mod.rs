@@ -11,3 +11,11 @@ mod socket;
 #[cfg(feature = "cli")]
 pub use self::client::{AdminClient, Answer, BodyReader, next_part, read_all, read_json, succeed};
 pub use self::error::Error;
+
+use crate::event::Administrator;
+
+/// Who runs this command, for one that opens the database itself.
+#[cfg(feature = "cli")]
+pub fn this_operator() -> Administrator {
+    operator::Operator::of_this_process().administrator()
+}

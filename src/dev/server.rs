@@ -291,7 +291,11 @@ impl Running {
     async fn add(&self, users: &[User]) -> Result<(), store::Error> {
         let now = self.doorward.now();
         let users = users.to_vec();
-        self.database.store.import_users(users, Vec::new(), now, &Effects::NONE).await.map(drop)
+        self.database
+            .store
+            .import_users(users, Vec::new(), Vec::new(), now, &Effects::NONE)
+            .await
+            .map(drop)
     }
 }
 

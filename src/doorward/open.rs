@@ -17,6 +17,7 @@ use crate::{
     config::{DatabaseUrl, Settings, SettingsError, folder_of},
     credential::password::{Hasher, HasherError},
     data_folder::{self, DataFolder},
+    event::Event,
     mail::TransportError,
     network::{Probes, ProxyWarnings},
     store::{self, Connectivity, MemoryDatabase, OldSchema, Store, archive::Installation},
@@ -147,6 +148,20 @@ impl OpenedFor {
     }
 }
 
+impl OpenedDatabase {
+    /// Records what a command does that needs no service, before it does it. The event is marked as those of the server are.
+    ///
+    /// # Errors
+    /// If the database or the secret of the trail cannot be read or written.
+    pub(crate) async fn record(&self, event: Event) -> Result<(), OpenError> {
+        let Installation { store, key_store } = &self.installation;
+        let refuse = LostAuditSecret::Refuse;
+        use_audit_secret(store, &**key_store, refuse, &self.database, event.at).await?;
+        let in_store = |error| OpenError::Store { database: self.database.clone(), error };
+        store.record(vec![event]).await.map_err(in_store)
+    }
+}
+
 /// Secrets that all instances share, besides the signing keys.
 struct Secrets {
     cookie: SharedSecret,
@@ -224,7 +239,7 @@ impl Doorward {
             }
             OpenedFor::Command { .. } => ServerParts { logo: None, mail_delivery: None },
         };
-        let OpenedDatabase { folder, installation } =
+        let OpenedDatabase { folder, installation, .. } =
             open_database(&settings, opened_for.old_schema()).await?;
         let store = installation.store;
         let in_store = |error| OpenError::Store { database: settings.database.clone(), error };
@@ -372,6 +387,8 @@ impl Doorward {
 pub(crate) struct OpenedDatabase {
     /// Locked for as long as this lives.
     folder: Option<Arc<DataFolder>>,
+    /// What it is called in errors.
+    database: DatabaseUrl,
     pub(crate) installation: Installation,
 }
 
@@ -381,6 +398,7 @@ pub(crate) async fn open_database(
     old: OldSchema,
 ) -> Result<OpenedDatabase, OpenError> {
     let in_store = |error| OpenError::Store { database: settings.database.clone(), error };
+    let database = settings.database.clone();
     match &settings.database {
         DatabaseUrl::Sqlite(file) => {
             let folder = Arc::new(DataFolder::open(folder_of(file))?);
@@ -389,7 +407,7 @@ pub(crate) async fn open_database(
             let store = Arc::new(opened.map_err(in_store)?);
             let key_store = Arc::clone(&folder) as _;
             let installation = Installation { store, key_store };
-            Ok(OpenedDatabase { folder: Some(folder), installation })
+            Ok(OpenedDatabase { folder: Some(folder), database, installation })
         }
         DatabaseUrl::Postgres(url) => {
             let folder = settings.folder().map(DataFolder::open).transpose()?.map(Arc::new);
@@ -397,11 +415,12 @@ pub(crate) async fn open_database(
             let opened = Store::open_postgres_as(url, settings.postgres.clone(), old).await;
             let (store, key_store) = opened.map_err(in_store)?;
             let installation = Installation { store: Arc::new(store), key_store };
-            Ok(OpenedDatabase { folder, installation })
+            Ok(OpenedDatabase { folder, database, installation })
         }
         DatabaseUrl::Memory(memory) => {
             let MemoryDatabase { store, key_store } = memory.clone();
-            Ok(OpenedDatabase { folder: None, installation: Installation { store, key_store } })
+            let installation = Installation { store, key_store };
+            Ok(OpenedDatabase { folder: None, database, installation })
         }
     }
 }

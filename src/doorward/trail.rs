@@ -14,8 +14,8 @@ use super::{Doorward, checkpoints::Published, trail_health::TrailHealth};
 use crate::{
     audit::{AuditKey, SignedCheckpoint},
     config::{self, Settings},
-    event::{Event, EventKind},
-    store::{self, StoredTree},
+    event::{Event, EventGroup, EventKind},
+    store::{self, Effects, StoredTree},
 };
 
 /// What this process knows of the trail.
@@ -55,6 +55,7 @@ impl Doorward {
             let outcome = async {
                 self.record_start().await?;
                 self.record_refused().await?;
+                self.erase_deleted().await?;
                 if published_at.is_none_or(|at| at.elapsed() >= BETWEEN_CHECKPOINTS) {
                     published_at = Some(Instant::now());
                     self.check_audit_secret().await;
@@ -150,32 +151,50 @@ impl Doorward {
         const BATCH: usize = 1000;
         /// An event says what was deleted, so it is done once a day.
         const DAY: Duration = Duration::from_secs(24 * 60 * 60);
-        while self.store().delete_pruned(BATCH).await? == BATCH {}
-        let Some(retention) = self.settings().audit.retention() else { return Ok(()) };
-        let (expired, due) = (self.now() - retention, self.now() - (retention + DAY));
-        let mut number = self.store().audit_tree().await?.kept_from;
-        let mut is_due = false;
-        loop {
-            let events = self.store().oldest_numbered(number, BATCH).await?;
-            // A clock that was wrong may have made an event of the future, which must not keep later ones.
-            let is_past = |time| time < expired || time > self.now();
-            let past: Vec<_> = events.iter().take_while(|event| is_past(event.id.time())).collect();
-            let old: Vec<_> = past.iter().filter(|event| event.id.time() < expired).collect();
-            is_due |= old.iter().any(|event| event.id.time() < due);
-            if !is_due || old.is_empty() {
-                break;
-            }
-            number = old.last().and_then(|event| event.number).map_or(number, |last| last + 1);
-            if past.len() < BATCH {
-                break;
+        let mut expiries = Vec::new();
+        for group in EventGroup::ALL {
+            let Some(retention) = self.settings().audit.retention_of(group) else { continue };
+            for kind in group.kinds() {
+                let due = self.now() - (retention + DAY);
+                if !self.store().expired_events(kind, due, 1).await?.is_empty() {
+                    expiries.push((group, self.now() - retention));
+                    break;
+                }
             }
         }
-        if is_due {
-            let event = Event::by_service(self.now(), EventKind::TrailPruned { before: number });
-            self.store().prune_before(number, &event.into()).await?;
-            while self.store().delete_pruned(BATCH).await? == BATCH {}
+        let kind = EventKind::TrailPruned { before: expiries.clone() };
+        let mut effects = Effects::from(Event::by_service(self.now(), kind));
+        for (group, before) in expiries {
+            for kind in group.kinds() {
+                loop {
+                    let events = self.store().expired_events(kind, before, BATCH).await?;
+                    let is_last = events.len() < BATCH;
+                    if events.is_empty() || !self.store().delete_events(events, &effects).await? {
+                        break;
+                    }
+                    // The first batch has it.
+                    effects = Effects::NONE;
+                    if is_last {
+                        break;
+                    }
+                }
+            }
         }
         Ok(())
+    }
+
+    /// Erases from events what they say of users who were deleted.
+    pub(crate) async fn erase_deleted(&self) -> Result<(), store::Error> {
+        const BATCH: usize = 100;
+        loop {
+            let due = self.store().due_erasures(self.now(), BATCH).await?;
+            for erasure in &due {
+                self.store().erase(*erasure).await?;
+            }
+            if due.len() < BATCH {
+                return Ok(());
+            }
+        }
     }
 
     /// Records something that has changed outside of the database.

@@ -34,7 +34,9 @@ impl Administrator {
     pub fn by_right(authority: Authority, requester: &Requester) -> Self {
         let actor = match authority.right() {
             Right::Session { user, .. } => Actor::User(*user),
-            Right::Key { key, .. } => Actor::Key(*key),
+            Right::Key { key, owner } => {
+                Actor::Key { key: *key, owner: owner.as_ref().map(|(owner, _)| *owner) }
+            }
         };
         let (client, request_id) = (Some(requester.client.clone()), requester.request_id);
         Self { actor, client, request_id, authority: Some(authority) }

@@ -1,12 +1,13 @@
 //! The kinds of events, each with what is known about it.
 
-use super::LoginRefusal;
+use super::{EventGroup, LoginRefusal};
 use crate::{
+    clock::Timestamp,
     credential::factor::FactorKind,
     network::Network,
     session::{Methods, SessionId},
     token::one_time::Purpose,
-    user::{ApiKeyId, EmailKey, InvitationId, Role, UserId},
+    user::{ApiKeyId, EmailKey, InvitationId, Role, Roles, UserId},
 };
 
 /// What happened. Who did it, and to whom, stands in the event. A figure that only the write knows is `None` until its statements
@@ -17,15 +18,21 @@ pub enum EventKind {
     Registered {
         /// The session that they are signed in with; `None` if they have to verify their address first.
         session: Option<SessionId>,
+        /// Those that their invitation has given them.
+        roles: Roles,
     },
     /// Nobody was registered.
     RegistrationRefused(RegistrationRefusal),
     /// The operator has added a user.
     UserAdded,
-    /// The operator has imported users.
+    /// Somebody has imported users. Each of them has an event as well.
     UsersImported {
         /// How many were added.
         count: Option<usize>,
+    },
+    /// A user was added by an import.
+    UserImported {
+        roles: Roles,
     },
     /// The operator has removed the imported password hash of a user.
     ImportedHashDropped,
@@ -164,6 +171,8 @@ pub enum EventKind {
 
     Invited {
         invitation: InvitationId,
+        /// What the new user gets.
+        roles: Roles,
     },
     InvitationRevoked {
         invitation: InvitationId,
@@ -222,6 +231,18 @@ pub enum EventKind {
         guards: Vec<(String, String)>,
     },
     ServiceStopped,
+    /// Somebody takes along everything that is stored, with all secrets.
+    BackupMade,
+    /// The contents of the database were replaced by those of a backup.
+    BackupRestored {
+        /// When it was made.
+        made_at: Timestamp,
+    },
+    /// Everything that is stored is copied to another database.
+    DataMoved {
+        /// The kind of that database.
+        to: &'static str,
+    },
     /// A guard has refused somebody who is signed in. Only some of these are recorded.
     GuardRefused {
         /// The name of the guard or policy.
@@ -251,8 +272,8 @@ pub enum EventKind {
     },
     /// Events of the audit trail have reached the end of their retention.
     TrailPruned {
-        /// The number of the first event that is kept.
-        before: u64,
+        /// Events of these groups that are older were deleted.
+        before: Vec<(EventGroup, Timestamp)>,
     },
     /// More was refused than is recorded.
     EventsLeftOut(LeftOut),
@@ -322,6 +343,7 @@ names! {
     RegistrationRefused(_) => "registration_refused",
     UserAdded => "user_added",
     UsersImported { .. } => "users_imported",
+    UserImported { .. } => "user_imported",
     ImportedHashDropped => "imported_hash_dropped",
     UserChanged { .. } => "user_changed",
     UserDisabled => "user_disabled",
@@ -376,6 +398,9 @@ names! {
     MailRetried { .. } => "mail_retried",
     KeyCreated { .. } => "key_created",
     KeyRevoked { .. } => "key_revoked",
+    BackupMade => "backup_made",
+    BackupRestored { .. } => "backup_restored",
+    DataMoved { .. } => "data_moved",
     GuardRefused { .. } => "guard_refused",
     MailGivenUp { .. } => "mail_given_up",
     AuditExported { .. } => "audit_exported",

@@ -18,10 +18,10 @@ pub(super) fn write(event: &Event) {
     let administrator = event.administrator();
     let (whom, actor) = (title(actor), administrator.and_then(id_of));
     match kind {
-        EventKind::Registered { session: Some(session) } => {
+        EventKind::Registered { session: Some(session), .. } => {
             info!(user, %session, network, "registered")
         }
-        EventKind::Registered { session: None } => {
+        EventKind::Registered { session: None, .. } => {
             info!(user, network, "registered, to be verified")
         }
         EventKind::RegistrationRefused(reason) => {
@@ -35,8 +35,8 @@ pub(super) fn write(event: &Event) {
         EventKind::UsersImported { count } => {
             info!(users = count, actor, "users imported by {whom}")
         }
-        // The command has one line for all users.
-        EventKind::ImportedHashDropped => {}
+        // One line tells of all users.
+        EventKind::ImportedHashDropped | EventKind::UserImported { .. } => {}
         EventKind::UserChanged { name, email } => info!(user, network, name, email, "user changed"),
         EventKind::UserDisabled => info!(user, actor, "disabled by {whom}"),
         EventKind::UserEnabled => info!(user, actor, "enabled by {whom}"),
@@ -169,10 +169,10 @@ pub(super) fn write(event: &Event) {
 
         EventKind::AccountUnlocked => info!(user, actor, "unlocked by {whom}"),
 
-        EventKind::Invited { invitation } if administrator.is_some() => {
+        EventKind::Invited { invitation, .. } if administrator.is_some() => {
             info!(%invitation, actor, "invited by {whom}");
         }
-        EventKind::Invited { invitation } => info!(%invitation, user, "invited by a user"),
+        EventKind::Invited { invitation, .. } => info!(%invitation, user, "invited by a user"),
         EventKind::InvitationRevoked { invitation } if administrator.is_some() => {
             info!(%invitation, actor, "invitation revoked by {whom}");
         }
@@ -209,6 +209,14 @@ pub(super) fn write(event: &Event) {
             passwords, actor, "all keys and secrets replaced, and all sessions ended, by {whom}"
         ),
 
+        EventKind::BackupMade => info!(actor, "backup made by {whom}"),
+        EventKind::BackupRestored { made_at } => {
+            info!(%made_at, actor, "backup restored by {whom}");
+        }
+        EventKind::DataMoved { to } => {
+            info!(to, actor, "data copied to another database by {whom}")
+        }
+
         // Whoever causes them writes the line.
         EventKind::ServiceStarted { .. }
         | EventKind::ServiceStopped
@@ -223,7 +231,7 @@ pub(super) fn write(event: &Event) {
 fn title(actor: &Actor) -> &'static str {
     match actor {
         Actor::User(_) => "an administrator",
-        Actor::Key(_) => "the holder of an API key",
+        Actor::Key { .. } => "the holder of an API key",
         Actor::Operator(_) | Actor::Unknown | Actor::Service => "the operator",
     }
 }
@@ -232,7 +240,7 @@ fn title(actor: &Actor) -> &'static str {
 fn id_of(actor: &Actor) -> Option<String> {
     match actor {
         Actor::User(id) => Some(id.to_string()),
-        Actor::Key(id) => Some(id.to_string()),
+        Actor::Key { key, .. } => Some(key.to_string()),
         Actor::Operator(_) | Actor::Unknown | Actor::Service => None,
     }
 }

@@ -7,6 +7,7 @@ mod counts;
 mod failed_logins;
 mod id;
 mod kind;
+mod kind_list;
 mod log_line;
 mod publication;
 mod unrecorded;
@@ -18,6 +19,7 @@ pub use self::{
     failed_logins::{FailedLogins, LoginRefusal},
     id::EventId,
     kind::{AccessEnded, EventKind, LeftOut, RegistrationRefusal},
+    kind_list::{EventGroup, KINDS, KindInfo},
     publication::Events,
 };
 use std::sync::Arc;
@@ -65,7 +67,11 @@ impl PartialEq for Event {
 pub enum Actor {
     User(UserId),
     /// The holder of an API key.
-    Key(ApiKeyId),
+    Key {
+        key: ApiKeyId,
+        /// The user whose key it is, unless it is that of a machine.
+        owner: Option<UserId>,
+    },
     /// The operator, with their login name on the machine if it is known, or the app that embeds Doorward.
     Operator(Option<Arc<str>>),
     /// Somebody who has not shown who they are.
@@ -102,7 +108,7 @@ impl Event {
         match &self.actor {
             Actor::User(id) if self.subject != Some(*id) => Some(&self.actor),
             Actor::User(_) | Actor::Unknown | Actor::Service => None,
-            Actor::Key(_) | Actor::Operator(_) => Some(&self.actor),
+            Actor::Key { .. } | Actor::Operator(_) => Some(&self.actor),
         }
     }
 

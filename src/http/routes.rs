@@ -411,10 +411,10 @@ fn guard(path: &'static str, kind: GuardKind) -> Route {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
+    use std::collections::{BTreeMap, BTreeSet};
 
     use super::*;
-    use crate::{access::guard::RESERVED_NAMES, http::paths::GUARD_PREFIX};
+    use crate::{access::guard::RESERVED_NAMES, event::EventKind, http::paths::GUARD_PREFIX};
 
     #[test]
     fn every_route_below_the_prefix_of_guards_reserves_its_name() {
@@ -429,6 +429,44 @@ mod tests {
     fn only_routes_of_the_development_server_have_its_prefix() {
         let prefix = crate::http::dev::PREFIX.trim_end_matches('/');
         assert!(!routes().iter().any(|route| route.path.starts_with(prefix)));
+    }
+
+    #[derive(serde::Deserialize)]
+    struct Orders {
+        operations: BTreeMap<String, Leaves>,
+    }
+
+    #[derive(serde::Deserialize)]
+    #[serde(untagged)]
+    enum Leaves {
+        Kinds(Vec<String>),
+        /// Why it leaves nothing.
+        Nothing(String),
+    }
+
+    /// `tests/audit/test_orders.py` gives the orders and compares the kinds.
+    #[test]
+    fn every_operation_of_administrators_leaves_an_event_or_says_why_it_leaves_none() {
+        let text = include_str!("../../tests/audit/orders.toml");
+        let Orders { operations } = toml::from_str(text).unwrap();
+        let all: BTreeSet<_> = routes()
+            .iter()
+            .filter(|route| route.path.starts_with("/api/admin/"))
+            .map(|route| format!("{} {}", route.method.as_str(), route.path))
+            .collect();
+        assert_eq!(operations.keys().cloned().collect::<BTreeSet<_>>(), all);
+        for (operation, leaves) in operations {
+            match leaves {
+                Leaves::Kinds(kinds) => assert!(
+                    !kinds.is_empty()
+                        && kinds.iter().all(|kind| EventKind::NAMES.contains(&&**kind)),
+                    "{operation}"
+                ),
+                Leaves::Nothing(reason) => {
+                    assert!(reason.len() > 10, "{operation}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -70,6 +70,9 @@ pub enum Message {
     },
     AccountDeleted {
         by: DeletedBy,
+        /// For how many days the audit trail keeps what happened to the account; `None` is for ever. Mail of an older version lacks it.
+        #[serde(default)]
+        kept_days: Option<u32>,
         /// When, in milliseconds since 1970.
         at: i64,
     },

@@ -16,9 +16,10 @@ use super::{
     Error, Store,
     columns::user_columns,
     engine::SnapshotReader,
+    recorded_event::new_event_row,
     row::Row,
     statements::statements,
-    tables::Source,
+    tables::{AUDIT_EVENTS, Source},
     user_record::user_from_row,
     value::sql_limit,
     write::{StatementBatch, Write},
@@ -29,7 +30,9 @@ pub use super::{
     value::Value,
 };
 use crate::{
+    audit::AuditKey,
     clock::Timestamp,
+    event::Event,
     token::{KeyId, key_store::KeyStore},
     user::{EmailKey, User},
 };
@@ -111,6 +114,14 @@ impl Record {
     pub fn new(table: &'static Table, values: Vec<Value>) -> Result<Self, Error> {
         (table.check)(&Row::from(&values[..]))?;
         Ok(Self { table, values })
+    }
+
+    /// The row of an event.
+    ///
+    /// # Errors
+    /// If the service could not read it.
+    pub fn of_event(event: &Event, key: &AuditKey) -> Result<Self, Error> {
+        Self::new(&AUDIT_EVENTS, new_event_row(event, key))
     }
 
     fn from_row(table: &'static Table, row: &Row) -> Result<Self, Error> {

@@ -16,18 +16,29 @@ use super::{
     write::{StatementBatch, Verdict},
 };
 use crate::{
-    audit::{Hash, Record, SignedCheckpoint, TileId, Tiles, TreeRow, growing_tiles},
+    audit::{Hash, SignedCheckpoint, StoredTile, TileId, Tiles, TreeRow, growing_tiles},
     clock::Timestamp,
     event::{Event, EventId},
     user::UserId,
 };
 
+/// What every query of events begins with.
+macro_rules! event_query {
+    () => {
+        concat!("SELECT ", $crate::store::columns::event_columns!(), " FROM audit_events ")
+    };
+}
+
 /// A page of events whose ids are at least $1 and below $2: the last ones, or the first ones.
 macro_rules! events {
     ($condition:literal, $order:literal) => {
         concat!(
-            "SELECT id, number, kind, subject_id, actor_id, salt, record FROM audit_events WHERE id >= $1 AND id < $2",
-            $condition, " ORDER BY ", $order, " LIMIT $3"
+            event_query!(),
+            "WHERE id >= $1 AND id < $2",
+            $condition,
+            " ORDER BY ",
+            $order,
+            " LIMIT $3"
         )
     };
 }
@@ -46,25 +57,20 @@ statements! {
     NEWEST_BY_OF_KIND = events!(" AND actor_id = $4 AND kind = $5", "id DESC");
     OLDEST_BY_OF_KIND = events!(" AND actor_id = $4 AND kind = $5", "id");
     EVENT_BY_ID =
-        "SELECT id, number, kind, subject_id, actor_id, salt, record FROM audit_events WHERE id = $1";
+        concat!(event_query!(), "WHERE id = $1");
     /// The order names `number`, which is null in every row, because the index starts with it.
     UNNUMBERED_EVENTS =
-        "SELECT id, number, kind, subject_id, actor_id, salt, record FROM audit_events WHERE number IS NULL AND id > $1 \
-         ORDER BY number, id LIMIT $2";
+        concat!(event_query!(), "WHERE number IS NULL AND id > $1 ORDER BY number, id LIMIT $2");
     NUMBERED_EVENTS =
-        "SELECT id, number, kind, subject_id, actor_id, salt, record FROM audit_events WHERE (number, id) > ($1, $2) \
-         ORDER BY number, id LIMIT $3";
+        concat!(event_query!(), "WHERE (number, id) > ($1, $2) ORDER BY number, id LIMIT $3");
     NUMBER_EVENT = "UPDATE audit_events SET number = $2 WHERE id = $1 AND number IS NULL";
-    DELETE_EVENTS_BEFORE =
-        "DELETE FROM audit_events WHERE id IN (SELECT id FROM audit_events WHERE number < $1 ORDER BY number LIMIT $2)";
-    TREE = "SELECT size, hash, kept_from, checkpoint FROM audit_tree WHERE log = $1";
+    TREE = "SELECT size, hash, checkpoint FROM audit_tree WHERE log = $1";
     ADD_TREE =
-        "INSERT INTO audit_tree (log, size, hash, kept_from, checkpoint) VALUES ($1, $2, $3, 0, $4) ON CONFLICT (log) DO NOTHING";
+        "INSERT INTO audit_tree (log, size, hash, checkpoint) VALUES ($1, $2, $3, $4) ON CONFLICT (log) DO NOTHING";
     /// Of two instances that have read the same size, one changes a row.
     GROW_TREE = "UPDATE audit_tree SET size = $3, hash = $4 WHERE log = $1 AND size = $2";
-    SET_KEPT_FROM = "UPDATE audit_tree SET kept_from = $1 WHERE log = 'own' AND kept_from < $1";
     SET_CHECKPOINT = "UPDATE audit_tree SET checkpoint = $2 WHERE log = $1";
-    TILE = "SELECT hashes FROM audit_tiles WHERE path = $1";
+    TILE = "SELECT hashes, pruned FROM audit_tiles WHERE path = $1";
     TILE_PATHS = "SELECT path FROM audit_tiles WHERE path > $1 ORDER BY path LIMIT $2";
     SET_TILE =
         "INSERT INTO audit_tiles (path, hashes) VALUES ($1, $2) ON CONFLICT (path) DO UPDATE SET hashes = excluded.hashes";
@@ -86,8 +92,6 @@ pub struct StoredTree {
     /// How many events have a place in it.
     pub size: u64,
     pub root: Hash,
-    /// Events before this number are deleted.
-    pub kept_from: u64,
     /// The latest one that was signed.
     pub checkpoint: Option<SignedCheckpoint>,
 }
@@ -95,7 +99,7 @@ pub struct StoredTree {
 impl Default for StoredTree {
     fn default() -> Self {
         let root = Tiles::default().root(0).expect("an empty tree has a root");
-        Self { size: 0, root, kept_from: 0, checkpoint: None }
+        Self { size: 0, root, checkpoint: None }
     }
 }
 
@@ -186,7 +190,7 @@ impl Store {
             found.reverse();
         }
         found.truncate(limit);
-        Ok(found)
+        self.hide_erased(found).await
     }
 
     /// Events that concern a user, the newest first, from the first one after `after`.
@@ -198,7 +202,9 @@ impl Store {
     ) -> Result<Vec<StoredEvent>, Error> {
         let to = after.map_or(Uuid::max(), EventId::uuid);
         let values = [Uuid::nil().into(), to.into(), sql_limit(limit), user.into()];
-        self.read(NEWEST_ABOUT, values).await?.iter().map(event_from_row).collect()
+        let rows = self.read(NEWEST_ABOUT, values).await?;
+        let events = rows.iter().map(event_from_row).collect::<Result<_, _>>()?;
+        self.hide_erased(events).await
     }
 
     pub async fn audit_event(&self, id: EventId) -> Result<Option<StoredEvent>, Error> {
@@ -249,7 +255,7 @@ impl Store {
             return Ok(0);
         }
         let mut tiles = self.tiles(growing_tiles(tree.size)).await?;
-        let leaves: Vec<_> = events.iter().map(StoredEvent::leaf).collect();
+        let leaves: Vec<_> = events.iter().map(|event| event.entry().leaf()).collect();
         let changed = tiles.append(tree.size, &leaves);
         let size = tree.size + leaves.len() as u64;
         let root = tiles.root(size).ok_or_else(|| damaged("a tile of the tree is missing"))?;
@@ -316,49 +322,6 @@ impl Store {
         .await
     }
 
-    /// The oldest events that have a place in the tree, in the order of their numbers.
-    pub async fn oldest_numbered(
-        &self,
-        from: u64,
-        limit: usize,
-    ) -> Result<Vec<StoredEvent>, Error> {
-        let values = [sql_number(from).into(), Uuid::nil().into(), sql_limit(limit)];
-        self.read(NUMBERED_EVENTS, values).await?.iter().map(event_from_row).collect()
-    }
-
-    /// Has all events before this number deleted, with the event that says so. [`Self::delete_pruned`] deletes them.
-    pub async fn prune_before(&self, number: u64, effects: &Effects) -> Result<(), Error> {
-        let effects = effects.clone();
-        self.write_uncached(move || {
-            let mut batch = StatementBatch::default();
-            let moved = batch.add(SET_KEPT_FROM, [sql_number(number).into()]);
-            add_effects(&mut batch, &effects);
-            batch.deciding(move |rows| match rows.of(moved) {
-                0 => Verdict::RollBack(()),
-                _ => Verdict::Commit(()),
-            })
-        })
-        .await
-    }
-
-    /// Deletes up to `limit` events that are not kept any more, and returns their number. Their hashes stay.
-    pub async fn delete_pruned(&self, limit: usize) -> Result<usize, Error> {
-        let kept_from = self.audit_tree().await?.kept_from;
-        if kept_from == 0 {
-            return Ok(0);
-        }
-        self.write_uncached(move || {
-            let mut batch = StatementBatch::default();
-            let values = [sql_number(kept_from).into(), sql_limit(limit)];
-            let deleted = batch.add(DELETE_EVENTS_BEFORE, values);
-            batch.deciding(move |rows| match rows.of(deleted) {
-                0 => Verdict::RollBack(0),
-                count => Verdict::Commit(count),
-            })
-        })
-        .await
-    }
-
     /// How many events of each kind there were on each day from this one on, by day and kind.
     pub async fn audit_days(&self, from: &str) -> Result<BTreeMap<(String, String), u64>, Error> {
         let rows = self.read(DAYS, [from.into()]).await?;
@@ -381,17 +344,17 @@ impl Snapshot {
             Ok(TreeRow {
                 size: u64::try_from(row.get::<i64>(0)?).unwrap_or(0),
                 root: row.get::<&[u8]>(1)?.try_into().ok(),
-                kept_from: u64::try_from(row.get::<i64>(2)?).unwrap_or(u64::MAX),
-                checkpoint: row.get(3)?,
+                checkpoint: row.get(2)?,
             })
         };
         rows.first().map(tree).transpose()
     }
 
     /// A tile as it is stored.
-    pub async fn tile(&self, id: TileId) -> Result<Option<Vec<u8>>, Error> {
+    pub async fn tile(&self, id: TileId) -> Result<Option<StoredTile>, Error> {
         let rows = self.reader.read(TILE, vec![id.path().into()]).await?;
-        rows.first().map(|row| row.get(0)).transpose()
+        let tile = |row: &Row| Ok(StoredTile { hashes: row.get(0)?, pruned: row.get(1)? });
+        rows.first().map(tile).transpose()
     }
 
     /// The paths of tiles after this one, in their order.
@@ -432,7 +395,7 @@ fn days_of(events: &[StoredEvent]) -> BTreeMap<String, u64> {
     for event in events {
         let day = event.id.time().to_day();
         *days.entry(format!("{day} {}", event.kind)).or_default() += 1;
-        let record = Record::from_text(&event.record);
+        let record = event.entry().record();
         let left_out = record.as_ref().and_then(|record| record.details.get("counts")?.as_object());
         for (kind, count) in left_out.into_iter().flatten() {
             *days.entry(format!("{day} {kind}")).or_default() += count.as_u64().unwrap_or(0);
@@ -449,16 +412,15 @@ fn witnessed_log(origin: &str) -> String {
 fn tree_from_row(row: &Row) -> Result<StoredTree, Error> {
     let number = |column| row.get::<i64>(column).map(|number| u64::try_from(number).unwrap_or(0));
     let root = Hash::try_from(row.get::<&[u8]>(1)?);
-    let checkpoint = row.get::<Option<&str>>(3)?.map(SignedCheckpoint::parse).transpose();
+    let checkpoint = row.get::<Option<&str>>(2)?.map(SignedCheckpoint::parse).transpose();
     Ok(StoredTree {
         size: number(0)?,
         root: root.map_err(|_| damaged("the root of the tree is not a hash"))?,
-        kept_from: number(2)?,
         checkpoint: checkpoint.map_err(|error| Error::Failed(error.into()))?,
     })
 }
 
-fn sql_number(number: u64) -> i64 {
+pub(super) fn sql_number(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 

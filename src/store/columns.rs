@@ -7,6 +7,13 @@ macro_rules! column_list {
     };
 }
 
+/// The columns of an event of the audit trail.
+macro_rules! event_columns {
+    () => {
+        "id, number, kind, subject_id, actor_id, salt, personal, commitment, record"
+    };
+}
+
 /// The columns of a user, each with a prefix: `"u."` in a query that joins tables, else `""`. `email_key` is not among
 /// them: it is derived from `email` when a row is written.
 macro_rules! user_columns {
@@ -150,6 +157,7 @@ macro_rules! api_key_columns {
 
 pub(super) use api_key_columns;
 pub(super) use column_list;
+pub(super) use event_columns;
 pub(super) use invitation_columns;
 pub(super) use mail_columns;
 pub(super) use one_time_columns;

@@ -1,6 +1,6 @@
 //! Moving users in: batches of new users.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use super::{
     Error, Store,
@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     clock::Timestamp,
-    event::EventKind,
+    event::{Event, EventId, EventKind},
     user::{EmailKey, StoredTotp, User, UserId},
 };
 
@@ -53,15 +53,22 @@ impl Store {
     }
 
     /// Adds users in one transaction, except for those whose id or address is taken. Returns for each whether it was added.
-    /// Records their password hashes as imported, and adds their authenticator apps. Changes nothing if none is added.
+    /// Records their password hashes as imported, and adds their authenticator apps. `events` are those of each user, and happen if the
+    /// user is added. Changes nothing if none is added.
     pub async fn import_users(
         &self,
         users: Vec<User>,
         totp: Vec<StoredTotp>,
+        events: Vec<Vec<Event>>,
         now: Timestamp,
         effects: &Effects,
     ) -> Result<Vec<bool>, Error> {
-        let effects = effects.clone();
+        let mut effects = effects.clone();
+        let mut places = HashMap::<EventId, usize>::new();
+        for (place, events) in events.into_iter().enumerate() {
+            places.extend(events.iter().map(|event| (event.id, place)));
+            effects.events.extend(events);
+        }
         self.write_uncached(move || {
             let mut batch = StatementBatch::default();
             let add = |user: &User| batch.add(ADD_USER_IF_FREE, user_values(user));
@@ -80,10 +87,12 @@ impl Store {
                     Verdict::RollBack(added)
                 }
             });
-            write.complete_events(|added, kind| {
-                if let EventKind::UsersImported { count } = kind {
+            let places = places.clone();
+            write.choose_events(move |added, event| {
+                if let EventKind::UsersImported { count } = &mut event.kind {
                     *count = Some(added.iter().filter(|added| **added).count());
                 }
+                places.get(&event.id).is_none_or(|place| added[*place])
             })
         })
         .await

@@ -12,6 +12,7 @@ mod effects;
 mod emergency;
 mod ended_tokens;
 mod engine;
+mod erasures;
 mod expiry;
 mod factors;
 mod imported_hashes;
@@ -29,6 +30,7 @@ mod postgres;
 #[path = "postgres_disabled.rs"]
 mod postgres;
 mod postgres_options;
+mod pruning;
 mod recorded_event;
 mod report;
 mod rights;
@@ -80,7 +82,7 @@ pub use self::{
     users::Conditional,
 };
 use self::{
-    engine::{DatabaseKind, Engine},
+    engine::Engine,
     old_schema::OlderSchema,
     row::Row,
     user_record::UserRecord,
@@ -172,10 +174,6 @@ impl Store {
             wake_mail: OnceLock::new(),
             audit_key: OnceLock::new(),
         }
-    }
-
-    pub(crate) fn kind(&self) -> DatabaseKind {
-        self.engine.kind()
     }
 
     /// What is known of the events of this process. The store publishes those of each change after its commit.
@@ -306,6 +304,11 @@ impl Store {
         prepare: impl Fn() -> Write<T> + Send + Sync + 'static,
     ) -> Result<T, Error> {
         Ok(self.commit(WriteScope::Uncached, false, move |_, _| prepare()).await?.result)
+    }
+
+    /// The kind of the database.
+    pub(crate) fn kind(&self) -> archive::DatabaseKind {
+        self.engine.kind()
     }
 
     async fn commit<T: Send + 'static>(

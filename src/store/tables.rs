@@ -361,7 +361,7 @@ static API_KEYS: Table = Table {
 };
 
 /// The events of the audit trail.
-static AUDIT_EVENTS: Table = Table {
+pub(super) static AUDIT_EVENTS: Table = Table {
     name: "audit_events",
     since: 3,
     key: "id",
@@ -372,6 +372,8 @@ static AUDIT_EVENTS: Table = Table {
         id("subject_id").nullable(),
         id("actor_id").nullable(),
         bytes("salt"),
+        bytes("personal").nullable(),
+        bytes("commitment").nullable(),
         text("record"),
     ],
     check: |row| event_from_row(row).map(drop),
@@ -382,7 +384,7 @@ static AUDIT_TILES: Table = Table {
     name: "audit_tiles",
     since: 3,
     key: "path",
-    columns: &[text("path"), bytes("hashes")],
+    columns: &[text("path"), bytes("hashes"), bytes("pruned").nullable()],
     check: |_| Ok(()),
 };
 
@@ -391,13 +393,16 @@ static AUDIT_TREE: Table = Table {
     name: "audit_tree",
     since: 3,
     key: "log",
-    columns: &[
-        text("log"),
-        number("size"),
-        bytes("hash"),
-        number("kept_from"),
-        text("checkpoint").nullable(),
-    ],
+    columns: &[text("log"), number("size"), bytes("hash"), text("checkpoint").nullable()],
+    check: |_| Ok(()),
+};
+
+/// Deleted users of whom something is to be erased from the events.
+static ERASURES: Table = Table {
+    name: "erasures",
+    since: 3,
+    key: "user_id",
+    columns: &[id("user_id"), number("deleted_at"), number("due_at")],
     check: |_| Ok(()),
 };
 
@@ -411,7 +416,7 @@ static AUDIT_DAYS: Table = Table {
 };
 
 /// All of them, in the order of a backup.
-pub(super) static TABLES: [&Table; 17] = [
+pub(super) static TABLES: [&Table; 18] = [
     &USERS,
     &SESSIONS,
     &ENDED_TOKENS,
@@ -428,6 +433,7 @@ pub(super) static TABLES: [&Table; 17] = [
     &AUDIT_EVENTS,
     &AUDIT_TILES,
     &AUDIT_TREE,
+    &ERASURES,
     &AUDIT_DAYS,
 ];
 

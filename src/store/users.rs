@@ -10,6 +10,7 @@ use super::{
         DELETE_MAIL_OF_USER, DELETE_ONE_TIME_SECRETS, DELETE_ONE_TIME_SECRETS_OF_PURPOSE, Effects,
         add_effects,
     },
+    erasures::ADD_ERASURE,
     factors::{DELETE_TRUSTED_DEVICES_OF_USER, FirstPasskey, delete_factors},
     imported_hashes::DELETE_IMPORTED_HASH,
     invitations::{DELETE_INVITATIONS_OF_USER, USE_INVITATION},
@@ -383,6 +384,7 @@ impl Store {
                 .with(DELETE_INVITATIONS_OF_USER, [id.into(), key.as_str().into()])
                 .with(DELETE_IMPORTED_HASH, [id.into()])
                 .with(DELETE_API_KEYS_OF_USER, [id.into()])
+                .with(ADD_ERASURE, [id.into(), now.into()])
                 .with(DELETE_USER, [id.into()]);
             Some(batch.returning(Conditional::Done))
         })

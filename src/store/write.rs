@@ -203,7 +203,8 @@ pub(super) struct Done<T> {
 
 type Decide<T> = Box<dyn FnOnce(&RowCounts) -> Verdict<T> + Send>;
 
-type Complete<T> = Box<dyn Fn(&T, &mut EventKind) + Send>;
+/// Completes an event, and returns whether it has happened.
+type Complete<T> = Box<dyn Fn(&T, &mut Event) -> bool + Send>;
 
 impl<T: 'static> Done<T> {
     /// What an engine returns for a write with a result of this type.
@@ -263,6 +264,17 @@ impl<T: Send + 'static> Write<T> {
         self,
         complete: impl Fn(&T, &mut EventKind) + Send + 'static,
     ) -> Self {
+        self.choose_events(move |result, event| {
+            complete(result, &mut event.kind);
+            true
+        })
+    }
+
+    /// The same, and leaves out those for which it returns false.
+    pub(super) fn choose_events(
+        self,
+        complete: impl Fn(&T, &mut Event) -> bool + Send + 'static,
+    ) -> Self {
         Self { complete: Some(Box::new(complete)), ..self }
     }
 
@@ -283,7 +295,7 @@ impl<T: Send + 'static> Write<T> {
                 let Some(complete) = complete else {
                     return Verdict::Commit(Box::new(Done { result, aftermath }) as AnyResult);
                 };
-                aftermath.events.iter_mut().for_each(|event| complete(&result, &mut event.kind));
+                aftermath.events.retain_mut(|event| complete(&result, event));
                 let rows = rows_of(&aftermath.events);
                 Verdict::CommitAfter(rows, Box::new(Done { result, aftermath }) as AnyResult)
             }

@@ -522,6 +522,31 @@ async fn an_import_answers_each_line_and_reads_what_an_export_writes() {
 }
 
 #[tokio::test]
+async fn an_import_makes_administrators_only_if_the_query_says_so() {
+    let server = TestServer::open().await;
+    let admin = with_role(&server, "admin@example.com", "admin").await.token;
+    let id = "0190a0a0-0000-4000-8000-00000000000a";
+    let eve =
+        json!({"id": id, "name": "Eve", "email": "eve@example.com", "roles": ["admin", "staff"]});
+    let import = async |path: &str| server.request_as(&admin, "POST", path, eve.clone()).await.body;
+    let refused = "{\"line\":1,\"outcome\":\"administers\",\"roles\":[\"admin\"]}\n";
+    assert_eq!(import("/api/admin/import").await, refused);
+    assert_eq!(import("/api/admin/import?check=true").await, refused);
+    assert!(server.doorward.user_by_email("eve@example.com").await.unwrap().is_none());
+    let added = "{\"line\":1,\"outcome\":\"added\"}\n";
+    assert_eq!(import("/api/admin/import?adminRoles=true").await, added);
+    // Who is there already is not changed, so nothing has to be allowed.
+    assert_eq!(import("/api/admin/import").await, "{\"line\":1,\"outcome\":\"exists\"}\n");
+    let events =
+        server.request_as(&admin, "GET", "/api/admin/audit?kind=user_imported", Value::Null).await;
+    let event = &events.json()["events"][0];
+    assert_eq!(
+        (&event["subject"], &event["details"]["roles"]),
+        (&json!(id), &json!(["admin", "staff"]))
+    );
+}
+
+#[tokio::test]
 async fn an_import_of_many_batches_keeps_the_numbers_of_the_lines() {
     let server = TestServer::open().await;
     let line = |number: usize| {

@@ -1,10 +1,13 @@
 """Whatever is done to the trail behind Doorward's back is found and named."""
 
+import base64
+import hashlib
 import itertools
 import json
 import random
 import shutil
 import sqlite3
+from datetime import UTC, datetime
 
 import pytest
 from trail import Client, Installation
@@ -68,8 +71,24 @@ def change_text(db, number):
 
 
 def change_address(db, number):
-    db.execute("UPDATE audit_events SET record = replace(record, '127.0.0.1', '192.0.2.1') WHERE number = ?", [number])
+    (personal,) = db.execute("SELECT personal FROM audit_events WHERE number = ?", [number]).fetchone()
+    other = personal.replace(b"127.0.0.1", b"192.0.2.1")
+    assert other != personal
+    db.execute("UPDATE audit_events SET personal = ? WHERE number = ?", [other, number])
     return {"finding": "changed", "number": number}
+
+
+def remove_address(db, number):
+    db.execute("UPDATE audit_events SET personal = NULL WHERE number = ?", [number])
+    return {"finding": "changed", "number": number}
+
+
+def erase_somebody(db, number):
+    """Erases what an event says of its person, as if that account had been deleted."""
+    (id, personal) = db.execute("SELECT id, personal FROM audit_events WHERE number = ?", [number]).fetchone()
+    commitment = hashlib.sha256(personal).digest()
+    db.execute("UPDATE audit_events SET personal = NULL, commitment = ? WHERE number = ?", [commitment, number])
+    return {"finding": "erased", "id": hyphenated(id)}
 
 
 def change_salt(db, number):
@@ -130,14 +149,14 @@ def move_onto_another(db, number):
 
 def insert(db, number, place="NULL"):
     (record,) = db.execute("SELECT record FROM audit_events WHERE number = ?", [number]).fetchone()
-    made_up = json.loads(record) | {"id": "01a00000-0000-7000-8000-000000000000", "kind": "role_granted"}
-    values = [bytes.fromhex(made_up["id"].replace("-", "")), "role_granted", json.dumps(made_up, separators=(",", ":"))]
+    made_up = "01a00000-0000-7000-8000-000000000000"
+    values = [bytes.fromhex(made_up.replace("-", "")), "role_granted", record]
     db.execute(
         "INSERT INTO audit_events (id, number, kind, subject_id, actor_id, salt, record) "
         f"VALUES (?, {place}, ?, NULL, NULL, randomblob(32), ?)",
         values,
     )
-    return {"finding": "inserted", "id": made_up["id"]}
+    return {"finding": "inserted", "id": made_up}
 
 
 def insert_beside(db, number):
@@ -173,7 +192,7 @@ def remove_tile(db, number):
 
 
 def add_tile(db, number):
-    db.execute("INSERT INTO audit_tiles VALUES (?, randomblob(32))", [f"0/{100 + number % 800:03}"])
+    db.execute("INSERT INTO audit_tiles VALUES (?, randomblob(32), NULL)", [f"0/{100 + number % 800:03}"])
     return {"finding": "hashesChanged", "tile": f"0/{100 + number % 800:03}"}
 
 
@@ -202,9 +221,15 @@ def enlarge(db, number):
 
 
 def pretend_retention(db, number):
-    db.execute("UPDATE audit_tree SET kept_from = ? WHERE log = 'own'", [number + 1])
+    """Removes events and marks them as pruned."""
+    db.execute("UPDATE audit_tiles SET pruned = CAST(zeroblob(32) || randomblob(16) AS BLOB) WHERE path LIKE '0/%'")
     db.execute("DELETE FROM audit_events WHERE number <= ?", [number])
     return {"finding": "removed", "first": 0, "last": number}
+
+
+def change_marks(db, number):
+    db.execute("UPDATE audit_tiles SET pruned = randomblob(48) WHERE path = ?", [f"0/{number // 256:03}"])
+    return {"finding": "marksChanged", "tile": f"0/{number // 256:03}"}
 
 
 def cut_off(db, number):
@@ -223,8 +248,6 @@ def cut_tree(db, size):
 
 def write_tree(db, leaves):
     """Writes a tree over these hashes, as somebody would who knows how trees are made."""
-    import hashlib
-
     def root(hashes):
         if len(hashes) <= 1:
             return hashes[0] if hashes else hashlib.sha256(b"").digest()
@@ -235,11 +258,11 @@ def write_tree(db, leaves):
     full = []
     for index in range(0, len(leaves), 256):
         tile = leaves[index : index + 256]
-        db.execute("INSERT INTO audit_tiles VALUES (?, ?)", [f"0/{index // 256:03}", b"".join(tile)])
+        db.execute("INSERT INTO audit_tiles VALUES (?, ?, NULL)", [f"0/{index // 256:03}", b"".join(tile)])
         if len(tile) == 256:
             full.append(root(tile))
     if full:
-        db.execute("INSERT INTO audit_tiles VALUES ('1/000', ?)", [b"".join(full)])
+        db.execute("INSERT INTO audit_tiles VALUES ('1/000', ?, NULL)", [b"".join(full)])
     db.execute(
         "UPDATE audit_tree SET size = ?, hash = ?, checkpoint = NULL WHERE log = 'own'", [len(leaves), root(leaves)]
     )
@@ -247,17 +270,30 @@ def write_tree(db, leaves):
 
 def rewrite(db, number):
     """Changes an event, and makes the tree that would follow from it."""
-    import hashlib
-
-    db.execute("UPDATE audit_events SET record = replace(record, '127.0.0.1', '192.0.2.1') WHERE number = ?", [number])
-    leaves = [hashlib.sha256(b"\0" + s + r.encode()).digest() for s, r in rows(db, "salt, record")]
+    change_address(db, number)
+    columns = "salt, id, kind, subject_id, actor_id, personal, commitment, record"
+    leaves = [hashlib.sha256(b"\0" + salt + text_of(*row).encode()).digest() for salt, *row in rows(db, columns)]
     write_tree(db, leaves)
     return {"finding": "changed", "number": number}
+
+
+def text_of(id, kind, subject, actor, personal, commitment, record):
+    """The text that is hashed, as docs/audit.md says."""
+    millis = int.from_bytes(id[:6])
+    at = datetime.fromtimestamp(millis / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    fields = {"id": hyphenated(id), "at": at, "kind": kind}
+    fields |= {"subject": hyphenated(subject)} if subject else {}
+    fields |= {"by": hyphenated(actor)} if actor else {}
+    if hidden := hashlib.sha256(personal).digest() if personal else commitment:
+        fields["personal"] = base64.b64encode(hidden).decode()
+    return json.dumps(fields, separators=(",", ":"))[:-1] + "," + record[1:]
 
 
 KINDS = [
     change_text,
     change_address,
+    remove_address,
+    erase_somebody,
     change_salt,
     change_kind,
     hide_from_user,
@@ -281,6 +317,7 @@ KINDS = [
     change_size,
     enlarge,
     pretend_retention,
+    change_marks,
     cut_off,
     rewrite,
 ]
@@ -374,4 +411,9 @@ def test_a_backup_and_a_move_carry_the_trail(copy, server, tmp_path):
     restored.folder.mkdir()
     restored.run("restore", file)
     assert restored.verify("--checkpoint", installation.checkpoints)["findings"] == []
-    assert len(restored.events()) == len(installation.events())
+    # Each of the three orders is in the database that it was given to, and in those that were made of it.
+    kinds = [event["kind"] for event in restored.events()]
+    assert kinds[-3:] == ["data_moved", "backup_made", "backup_restored"]
+    assert [event["kind"] for event in installation.events()] == kinds[:-2]
+    for event in restored.events()[-3:]:
+        assert event["actor"]["type"] == "operator" and event["actor"]["name"]

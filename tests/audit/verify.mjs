@@ -36,4 +36,4 @@ const entry = {
 }
 const checkpoint = verifyCheckpoint(entry, [log])
 verifyMerkleInclusion(entry, checkpoint)
-console.log(entry.canonicalizedBody.subarray(32).toString())
+console.log(entry.canonicalizedBody.subarray(16).toString())

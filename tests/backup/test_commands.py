@@ -85,7 +85,7 @@ def test_the_description_is_complete(filled, tmp_path):
     described = json.loads(filled.run("backup", tmp_path / "file", "--json"))
     assert described == filled.verify(tmp_path / "file")
     tables = ["api_keys", "audit_days", "audit_events", "audit_tiles", "audit_tree"]
-    tables += ["ended_tokens", "foreign_hashes", "imported_hashes", "invitations", "one_time_secrets", "outbox", "passkeys"]
+    tables += ["ended_tokens", "erasures", "foreign_hashes", "imported_hashes", "invitations", "one_time_secrets", "outbox", "passkeys"]
     tables += ["recovery_codes", "sessions", "totp_secrets", "trusted_devices", "users"]
     assert list(described) == ["createdAt", "version", "database", *tables, "keys", "sha256"]
     assert filled.run("backup", "verify", tmp_path / "file").startswith(f"{tmp_path}/file: 3 users, 3 sessions, 1 signing key")

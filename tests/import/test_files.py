@@ -17,7 +17,7 @@ def csv(*rows):
 
 
 GOOD = csv(
-    f'1,"Lovelace, Ada",ada@example.com,true,staff admin,2024-05-06T07:08:09.123Z,{BCRYPT}',
+    f'1,"Lovelace, Ada",ada@example.com,true,staff editor,2024-05-06T07:08:09.123Z,{BCRYPT}',
     "2,Grace Hopper,grace@example.com,false,,,",
 )
 BAD = GOOD + "\n".join(
@@ -73,7 +73,7 @@ def test_bad_lines_stop_an_import_unless_they_are_skipped(service, tmp_path):
         "name": "Lovelace, Ada",
         "email": "ada@example.com",
         "verified": True,
-        "roles": ["admin", "staff"],
+        "roles": ["editor", "staff"],
         "disabled": False,
         "createdAt": "2024-05-06T07:08:09.123Z",
         "updatedAt": "2024-05-06T07:08:09.123Z",

@@ -67,6 +67,9 @@ struct Users {
     /// Check every line and report what would happen, and change nothing
     #[arg(long)]
     dry_run: bool,
+    /// Add users as well whose roles let them administer, such as admin
+    #[arg(long)]
+    admin_roles: bool,
     /// Leave out bad lines instead of refusing the whole file
     #[arg(long)]
     skip_bad: bool,
@@ -208,15 +211,19 @@ impl Users {
         let mut outcomes = Vec::new();
         // One bad line stops the import before anything is written.
         if self.dry_run || !self.skip_bad {
-            outcomes = send(&client, users, false, line).await?;
+            outcomes = send(&client, users, self.query(false), line).await?;
             find_taken_ids(users, &mut outcomes, bad);
         }
         let writes = !self.dry_run && (bad.is_empty() || self.skip_bad);
         if writes {
-            outcomes = send(&client, users, true, line).await?;
+            outcomes = send(&client, users, self.query(true), line).await?;
             find_taken_ids(users, &mut outcomes, bad);
         }
         Ok((outcomes, writes))
+    }
+
+    fn query(&self, writes: bool) -> ImportQuery {
+        ImportQuery { writes, admin_roles: self.admin_roles }
     }
 
     fn read(&self, settings: &Settings, line: &mut ProgressLine) -> anyhow::Result<Contents> {
@@ -304,6 +311,7 @@ impl Users {
                 ImportOutcome::EmailTaken => taken.push(differs(&["id".to_owned()])),
                 // Has become a bad line, or has ended the command.
                 ImportOutcome::IdTaken { .. }
+                | ImportOutcome::Administers { .. }
                 | ImportOutcome::Invalid { .. }
                 | ImportOutcome::Failed { .. } => {}
             }
@@ -477,6 +485,14 @@ fn find_taken_ids(users: &mut Vec<Located>, outcomes: &mut Vec<ImportOutcome>, b
             bad.push(Bad { position: *position, fault: Fault::new("id", problem) });
             false
         }
+        Some(ImportOutcome::Administers { roles }) => {
+            let roles = quoted_list(roles.iter().map(String::as_str));
+            let problem = format!(
+                "{roles} lets this user administer: add --admin-roles if they are to, or leave the role out"
+            );
+            bad.push(Bad { position: *position, fault: Fault::new("roles", problem) });
+            false
+        }
         outcome => {
             untaken.extend(outcome);
             true
@@ -505,15 +521,23 @@ fn find_duplicates(users: &mut Vec<Located>, bad: &mut Vec<Bad>) {
     });
 }
 
-/// Finds out what comes of each user, and adds the new ones if `writes`.
+/// How the server imports.
+#[derive(Clone, Copy)]
+struct ImportQuery {
+    /// Whether it adds users, or only finds out what would come of each.
+    writes: bool,
+    admin_roles: bool,
+}
+
+/// Finds out what comes of each user, and adds the new ones if asked to.
 async fn send(
     client: &AdminClient,
     users: &[Located],
-    writes: bool,
+    query: ImportQuery,
     progress: &mut ProgressLine,
 ) -> anyhow::Result<Vec<ImportOutcome>> {
     let (mut outcomes, total) = (Vec::with_capacity(users.len()), users.len() as u64);
-    let step = if writes { "importing" } else { "checking" };
+    let step = if query.writes { "importing" } else { "checking" };
     let mut users = users.iter().map(|located| &located.user).peekable();
     while users.peek().is_some() {
         let (mut batch, mut sent) = (Zeroizing::new(Vec::with_capacity(2 * BATCH_BYTES)), 0);
@@ -527,7 +551,7 @@ async fn send(
             sent += 1;
             users.next();
         }
-        let imported = import_batch(client, batch, sent, writes).await.with_context(|| {
+        let imported = import_batch(client, batch, sent, query).await.with_context(|| {
             let done = outcomes.len();
             format!("stopped after {done} of {total} users: run the same command again to continue")
         });
@@ -542,9 +566,10 @@ async fn import_batch(
     client: &AdminClient,
     batch: Zeroizing<Vec<u8>>,
     sent: usize,
-    writes: bool,
+    query: ImportQuery,
 ) -> anyhow::Result<Vec<ImportOutcome>> {
-    let path = format!("/api/admin/import?check={}", !writes);
+    let ImportQuery { writes, admin_roles } = query;
+    let path = format!("/api/admin/import?check={}&adminRoles={admin_roles}", !writes);
     let request = Request::post(path).body(Body::from(Bytes::from_owner(batch)))?;
     let answer = read_all(succeed(client.send(request).await?).await?).await?;
     let lines = answer.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());

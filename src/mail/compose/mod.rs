@@ -176,8 +176,8 @@ fn letter<'a>(mail: &'a Mail, texts: &Texts, service: &str) -> Option<(Letter, A
         Message::SessionsEnded { by, at } => {
             ((texts.sessions_ended)(service, *by, time(at)), Action::Open("/sign-in"))
         }
-        Message::AccountDeleted { by, at } => {
-            ((texts.account_deleted)(service, *by, time(at)), Action::None)
+        Message::AccountDeleted { by, kept_days, at } => {
+            ((texts.account_deleted)(service, *by, *kept_days, time(at)), Action::None)
         }
         Message::FactorAdded { kind, at } => {
             ((texts.factor_added)(service, *kind, time(at)), Action::Open(SECURITY))

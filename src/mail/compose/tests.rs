@@ -142,8 +142,14 @@ fn messages(one_time: OneTimeId) -> Vec<(Message, Action<'static>)> {
             Message::SessionsEnded { by: EndedBy::Operator, at: NOW.millis() },
             Action::Open("/sign-in"),
         ),
-        (Message::AccountDeleted { by: DeletedBy::User, at: NOW.millis() }, Action::None),
-        (Message::AccountDeleted { by: DeletedBy::Operator, at: NOW.millis() }, Action::None),
+        (
+            Message::AccountDeleted { by: DeletedBy::User, kept_days: Some(395), at: NOW.millis() },
+            Action::None,
+        ),
+        (
+            Message::AccountDeleted { by: DeletedBy::Operator, kept_days: None, at: NOW.millis() },
+            Action::None,
+        ),
     ]
     .into_iter()
     .chain(factor_messages())

@@ -164,17 +164,23 @@ pub(super) static TEXTS: Texts = Texts {
         reason: your_account(service),
     }
     },
-    account_deleted: |service, by, time| Letter {
+    account_deleted: |service, by, kept_days, time| Letter {
         subject: format!("Ihr Konto bei {service} ist gelöscht"),
         heading: "Ihr Konto ist gelöscht",
-        paragraphs: vec![match by {
-            DeletedBy::User => format!(
-                "Ihr Konto bei {service} und alles, was dort über Sie gespeichert war, ist gelöscht. Wenn Sie das waren, müssen Sie nichts tun."
+        paragraphs: vec![
+            match by {
+                DeletedBy::User => format!(
+                    "Ihr Konto bei {service} und alles, was dort über Sie gespeichert war, ist gelöscht. Wenn Sie das waren, müssen Sie nichts tun."
+                ),
+                DeletedBy::Operator => format!(
+                    "Die Betreiber von {service} haben Ihr Konto und alles, was dort über Sie gespeichert war, gelöscht."
+                ),
+            },
+            format!(
+                "Was{} bleibt, ist ein Protokoll, das unter der Kennung des Kontos festhält, was wann geschah: ohne Ihren Namen, Ihre Adressen und Ihre Geräte.",
+                kept_days.map(|days| format!(" {days} Tage lang")).unwrap_or_default()
             ),
-            DeletedBy::Operator => format!(
-                "Die Betreiber von {service} haben Ihr Konto und alles, was dort über Sie gespeichert war, gelöscht."
-            ),
-        }],
+        ],
         facts: vec![("Zeit", time)],
         button: "",
         not_you: match by {

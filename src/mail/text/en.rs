@@ -156,17 +156,23 @@ pub(super) static TEXTS: Texts = Texts {
         reason: your_account(service),
     }
     },
-    account_deleted: |service, by, time| Letter {
+    account_deleted: |service, by, kept_days, time| Letter {
         subject: format!("Your account at {service} is deleted"),
         heading: "Your account is deleted",
-        paragraphs: vec![match by {
-            DeletedBy::User => format!(
-                "Your account at {service} and everything stored about you there is deleted. If you did this, you need not do anything."
+        paragraphs: vec![
+            match by {
+                DeletedBy::User => format!(
+                    "Your account at {service} and everything stored about you there is deleted. If you did this, you need not do anything."
+                ),
+                DeletedBy::Operator => format!(
+                    "The people who run {service} have deleted your account and everything stored about you there."
+                ),
+            },
+            format!(
+                "What stays{} is a record of what happened to the account and when, under its id: without your name, your addresses and your devices.",
+                kept_days.map(|days| format!(" for {days} days")).unwrap_or_default()
             ),
-            DeletedBy::Operator => format!(
-                "The people who run {service} have deleted your account and everything stored about you there."
-            ),
-        }],
+        ],
         facts: vec![("Time", time)],
         button: "",
         not_you: match by {

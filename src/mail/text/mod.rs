@@ -45,7 +45,7 @@ pub struct Texts {
     /// With the time.
     pub password_changed: fn(&str, String) -> Letter,
     pub sessions_ended: fn(&str, EndedBy, String) -> Letter,
-    pub account_deleted: fn(&str, DeletedBy, String) -> Letter,
+    pub account_deleted: fn(&str, DeletedBy, Option<u32>, String) -> Letter,
     pub factor_added: fn(&str, FactorKind, String) -> Letter,
     pub factor_removed: fn(&str, FactorKind, String) -> Letter,
     pub recovery_codes_replaced: fn(&str, String) -> Letter,

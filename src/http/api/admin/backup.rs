@@ -10,8 +10,11 @@ use crate::{
 
 pub(in crate::http) async fn make(
     State(doorward): State<Doorward>,
-    _: OperatorOnly,
+    operator: OperatorOnly,
 ) -> Result<Response, Error> {
-    spooled::answer(&doorward, "backup", |doorward, spool| Box::pin(backup::write(doorward, spool)))
-        .await
+    let by = operator.administrator.clone();
+    spooled::answer(&doorward, "backup", move |doorward, spool| {
+        Box::pin(async move { backup::write(doorward, &by, spool).await })
+    })
+    .await
 }

@@ -30,7 +30,7 @@ pub(in crate::http) async fn export(
 ) -> Result<Response, Error> {
     let hashes = match admin.actor {
         Actor::Operator(_) => Hashes::Included,
-        Actor::User(_) | Actor::Key(_) | Actor::Unknown | Actor::Service => Hashes::LeftOut,
+        Actor::User(_) | Actor::Key { .. } | Actor::Unknown | Actor::Service => Hashes::LeftOut,
     };
     if doorward.folder().is_none() {
         return Ok(standing.guard(stream_users(&doorward, hashes, &admin).await?));

@@ -18,7 +18,7 @@ use zeroize::Zeroizing;
 use super::target::BEYOND_OWN_RIGHTS;
 use crate::{
     Doorward,
-    account::import::{self, Imported, UserToImport},
+    account::import::{self, ImportOptions, Imported, UserToImport},
     clock::Timestamp,
     credential::{
         password::{HashOptions, PasswordHash},
@@ -104,6 +104,10 @@ pub enum ImportOutcome {
     IdTaken {
         email: String,
     },
+    /// The user was not added, because these roles administer: such users are added if the query has `adminRoles=true`.
+    Administers {
+        roles: Vec<String>,
+    },
     /// The line is not a user.
     Invalid {
         problem: String,
@@ -121,6 +125,7 @@ impl From<Imported> for ImportOutcome {
             Imported::Exists => Self::Exists,
             Imported::EmailTaken => Self::EmailTaken,
             Imported::IdTaken(email) => Self::IdTaken { email: email.as_str().to_owned() },
+            Imported::Administers(roles) => Self::Administers { roles },
             Imported::Differs(fields) => {
                 Self::Differs { fields: fields.into_iter().map(str::to_owned).collect() }
             }
@@ -148,15 +153,19 @@ pub(in crate::http) async fn import(
     mut query: Query,
     request: Request,
 ) -> Result<Response, Error> {
-    let check = query.flag("check");
-    let (Ok(check), Ok(())) = (check, query.0.reject_misspelled()) else {
+    let (check, admin_roles) = (query.flag("check"), query.flag("adminRoles"));
+    let (Ok(check), Ok(admin_roles), Ok(())) = (check, admin_roles, query.0.reject_misspelled())
+    else {
         return Err(query.0.into_error());
     };
     let is_command = matches!(standing.actor, Actor::Operator(_));
     let running = Running {
         doorward,
         standing,
-        only_check: check.unwrap_or_default(),
+        options: ImportOptions {
+            only_check: check.unwrap_or_default(),
+            admin_roles: admin_roles.unwrap_or_default(),
+        },
         lines: Lines::new(request.into_body()),
         has_ended: false,
     };
@@ -177,7 +186,7 @@ struct Running {
     /// Whoever imports. Their rights are judged again for each batch, so a batch is the most that they import after they have lost
     /// them.
     standing: Standing<FreshAdmin<UsersWrite>, Doorward>,
-    only_check: bool,
+    options: ImportOptions,
     lines: Lines,
     has_ended: bool,
 }
@@ -269,9 +278,7 @@ impl Running {
         let valid: Vec<_> = users.iter().filter_map(|user| user.as_ref().ok().cloned()).collect();
         let imported = match valid.is_empty() {
             true => Vec::new(),
-            false => {
-                import::import(&self.doorward, &valid, self.only_check, &self.standing).await?
-            }
+            false => import::import(&self.doorward, &valid, self.options, &self.standing).await?,
         };
         Ok(Batch { users, imported })
     }

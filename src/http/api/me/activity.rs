@@ -55,7 +55,7 @@ pub(crate) enum By {
 impl By {
     pub(crate) fn of(actor: &RecordedActor, user: UserId) -> Self {
         match actor {
-            RecordedActor::User { id } if *id == user.to_string() => Self::You,
+            actor if actor.person() == Some(&*user.to_string()) => Self::You,
             RecordedActor::User { .. }
             | RecordedActor::Key { .. }
             | RecordedActor::Operator { .. } => Self::Administrator,

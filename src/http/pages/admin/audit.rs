@@ -61,7 +61,7 @@ pub(super) async fn users_of<S>(
 ) -> Result<Vec<User>, Error> {
     let mut ids: Vec<_> = events
         .iter()
-        .flat_map(|event| [event.record.actor.user(), event.record.subject.as_deref()])
+        .flat_map(|event| [event.record.actor.person(), event.record.subject.as_deref()])
         .flatten()
         .filter_map(|id| id.parse().ok())
         .collect();

@@ -125,7 +125,7 @@ pub(super) fn list<'a>(
         let record = &event.record;
         let actor = match &record.actor {
             RecordedActor::User { id } => person(id),
-            RecordedActor::Key { id } => Cell::Noted(a.key.into(), id.clone()),
+            RecordedActor::Key { id, .. } => Cell::Noted(a.key.into(), id.clone()),
             RecordedActor::Operator { name } => {
                 Cell::Noted(a.by_operator.into(), name.clone().unwrap_or_default())
             }

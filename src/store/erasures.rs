@@ -1,0 +1,134 @@
+//! What is erased from the audit trail when an account ends: the personal parts of events. The transaction that deletes the user only
+//! takes note of it, because there may be many events; from then on nobody is shown them. Then they are erased in batches.
+
+use std::collections::BTreeSet;
+
+use uuid::Uuid;
+
+use super::{
+    Error, Store,
+    audit::{OLDEST_ABOUT, OLDEST_BY},
+    recorded_event::{StoredEvent, event_from_row},
+    statements::{BATCH_IDS, ids, statements},
+    value::{Value, sql_limit},
+    write::{StatementBatch, Write},
+};
+use crate::{clock::Timestamp, event::EventId, user::UserId};
+
+statements! {
+    /// It may run twice, because the outcome of a commit may be lost. Somebody may have been imported with an old id, and deleted again.
+    ADD_ERASURE =
+        "INSERT INTO erasures (user_id, deleted_at, due_at) VALUES ($1, $2, $2) \
+         ON CONFLICT (user_id) DO UPDATE SET deleted_at = excluded.deleted_at, due_at = excluded.due_at";
+    DUE_ERASURES =
+        "SELECT user_id, deleted_at, due_at FROM erasures WHERE due_at <= $1 ORDER BY due_at LIMIT $2";
+    REPEAT_ERASURE = "UPDATE erasures SET due_at = $3 WHERE user_id = $1 AND due_at = $2";
+    END_ERASURE = "DELETE FROM erasures WHERE user_id = $1 AND due_at = $2";
+    ERASE_EVENT =
+        "UPDATE audit_events SET personal = NULL, commitment = $2 WHERE id = $1 AND personal IS NOT NULL";
+    EXISTING_USERS = concat!("SELECT id FROM users WHERE id IN ", ids!());
+}
+
+/// A deleted user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Erasure {
+    user: UserId,
+    deleted_at: Timestamp,
+    due_at: Timestamp,
+}
+
+impl Store {
+    /// Users whose events are to be erased now.
+    pub async fn due_erasures(&self, now: Timestamp, limit: usize) -> Result<Vec<Erasure>, Error> {
+        let rows = self.read(DUE_ERASURES, [now.into(), sql_limit(limit)]).await?;
+        let erasure = |row: &super::row::Row| {
+            Ok(Erasure { user: row.get(0)?, deleted_at: row.get(1)?, due_at: row.get(2)? })
+        };
+        rows.iter().map(erasure).collect()
+    }
+
+    /// Erases the personal parts of the events of a deleted user, in batches. It is repeated after a day: what was refused is
+    /// recorded late, and another instance may have been cut off from the database.
+    pub async fn erase(&self, erasure: Erasure) -> Result<(), Error> {
+        const BATCH: usize = 500;
+        /// The clocks of instances differ. Events from later are of somebody who was imported with the same id.
+        const SKEW: std::time::Duration = std::time::Duration::from_secs(60);
+        const REPEATED_AFTER: std::time::Duration = std::time::Duration::from_secs(24 * 60 * 60);
+        let Erasure { user, deleted_at, due_at } = erasure;
+        let end = EventId::first_at(deleted_at + SKEW).uuid();
+        for statement in [OLDEST_ABOUT, OLDEST_BY] {
+            let mut after = Uuid::nil();
+            loop {
+                let values = [after.into(), end.into(), sql_limit(BATCH), user.into()];
+                let rows = self.read(statement, values).await?;
+                let events = rows.iter().map(event_from_row).collect::<Result<Vec<_>, _>>()?;
+                let Some(last) = events.last() else { break };
+                after = Uuid::from_u128(last.id.uuid().as_u128() + 1);
+                let theirs: Vec<_> = events
+                    .into_iter()
+                    .filter(|event| event.personal.is_some() && event.person() == Some(user))
+                    .collect();
+                if !theirs.is_empty() {
+                    self.erase_events(theirs).await?;
+                }
+            }
+        }
+        self.write_uncached(move || match due_at > deleted_at {
+            true => Write::statement(END_ERASURE, [user.into(), due_at.into()], ()),
+            false => {
+                let again = (deleted_at + REPEATED_AFTER).into();
+                Write::statement(REPEAT_ERASURE, [user.into(), due_at.into(), again], ())
+            }
+        })
+        .await
+    }
+
+    async fn erase_events(&self, events: Vec<StoredEvent>) -> Result<(), Error> {
+        self.write_uncached(move || {
+            let mut batch = StatementBatch::default();
+            for event in &events {
+                batch.add(ERASE_EVENT, [event.id.into(), event.entry().commitment().into()]);
+            }
+            batch.returning(())
+        })
+        .await
+    }
+
+    /// Hides the personal parts of events whose person has no account any more. They are erased soon.
+    pub(super) async fn hide_erased(
+        &self,
+        mut events: Vec<StoredEvent>,
+    ) -> Result<Vec<StoredEvent>, Error> {
+        let with_personal = events.iter().filter(|event| event.personal.is_some());
+        let persons: BTreeSet<UserId> = with_personal.filter_map(StoredEvent::person).collect();
+        let persons: Vec<_> = persons.into_iter().collect();
+        let mut existing = BTreeSet::new();
+        for persons in persons.chunks(BATCH_IDS) {
+            // The statement has a fixed number of parameters, so values repeat.
+            let values = persons.iter().cycle().take(BATCH_IDS).map(|id| (*id).into());
+            for row in self.read(EXISTING_USERS, values.collect::<Vec<Value>>()).await? {
+                existing.insert(row.get::<UserId>(0)?);
+            }
+        }
+        for event in &mut events {
+            let is_gone = |person: &UserId| !existing.contains(person);
+            if event.personal.is_some() && event.person().as_ref().is_some_and(is_gone) {
+                event.commitment = event.entry().commitment();
+                event.personal = None;
+            }
+        }
+        Ok(events)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::sqlite::unbounded_steps, *};
+
+    #[test]
+    fn every_query_of_erasures_follows_an_index() {
+        for (name, sql) in STATEMENTS {
+            assert_eq!(unbounded_steps(sql), [""; 0], "{name}");
+        }
+    }
+}

@@ -1,0 +1,230 @@
+"""Every order leaves its event, which says who gave it and whom it concerns. orders.toml lists all commands and operations."""
+
+import json
+import sqlite3
+import tomllib
+from pathlib import Path
+
+import pytest
+from harness.wait import eventually
+from trail import PASSWORD, Client
+
+ORDERS = tomllib.loads(Path(__file__).with_name("orders.toml").read_text())
+ADA, BOB, GRACE = "ada@example.com", "bob@example.com", "grace@example.com"
+BCRYPT = "$2a$06$m0CrhHm10qJ3lXRY.5zDGO3rS2KdeeWLuGmsfGlMfOxih58VYVfxe"
+BY_OPERATOR = ["operator"]
+
+
+class Trail:
+    """What is new in the trail."""
+
+    def __init__(self, installation):
+        self.installation, self.seen = installation, set()
+        self.new()
+
+    def new(self):
+        events = [event for event in self.installation.events() if event["id"] not in self.seen]
+        self.seen |= {event["id"] for event in events}
+        return events
+
+    def kinds_of(self, actors):
+        """The kinds of new events by these actors, and the events."""
+        events = [event for event in self.new() if event["actor"]["type"] in actors]
+        return [event["kind"] for event in events], events
+
+
+def line(number, **fields):
+    id = f"0190a0a0-0000-4000-8000-{number:012}"
+    return json.dumps({"id": id, "name": "Somebody", "email": f"m{number}@example.com"} | fields) + "\n"
+
+
+def test_every_command_leaves_its_events(installation, tmp_path):
+    (tmp_path / "users.jsonl").write_text(line(1, hash=BCRYPT))
+    with installation.service(DOORWARD_REGISTRATION="open") as service, Client(service) as client:
+        _, ada = client.register(ADA, PASSWORD)
+        client.register(BOB, PASSWORD)
+        trail = Trail(installation)
+        given = set()
+
+        def order(command, *arguments, about=None):
+            installation.run(*command.split(), *arguments)
+            kinds, events = trail.kinds_of(BY_OPERATOR)
+            assert kinds == ORDERS["commands"][command], (command, kinds)
+            for event in events:
+                assert event["actor"]["name"] and event.get("subject") == about, event
+            given.add(command)
+            return events
+
+        ada = ada["id"]
+        for command in ("user verify", "user unverify", "user disable", "user enable", "user reset-code"):
+            order(command, ADA, about=ada)
+        order("user change", ADA, "--name", "Ada King", about=ada)
+        order("user grant", ADA, "staff", about=ada)
+        order("user revoke", ADA, "staff", about=ada)
+        order("user unlock", ADA, about=ada)
+        order("user factor reset", ADA, about=ada)
+        order("user logout", ADA, about=ada)
+        order("user require-new-password", ADA, about=ada)
+        (added,) = order_new(installation, trail, given, "user add", GRACE, "--name", "Grace")
+        assert added["subject"]
+        order("user delete", GRACE, about=added["subject"])
+        (invited,) = order("user invite", "eve@example.com", "--role", "admin", "--print")
+        assert invited["details"]["roles"] == ["admin"]
+        order("user uninvite", "eve@example.com")
+        order("api-key create", "--name", "ci", "--scope", "users:read")
+        key = json.loads(installation.run("api-key", "list", "--json"))
+        order("api-key revoke", (key["keys"] if "keys" in key else key)[0]["id"])
+        kid = order("keys rotate")[0]["details"]["kid"]
+        order("keys revoke", kid)
+        order("mail retry")
+        order("audit export", tmp_path / "trail.jsonl")
+        order("export", tmp_path / "export.jsonl")
+        (summary, imported) = order_new(installation, trail, given, "import", tmp_path / "users.jsonl")
+        assert summary["details"] == {"count": 1} and imported["subject"]
+        order("import drop", "--unused-for", "0s", about=imported["subject"])
+        (installation.folder / "doorward.toml").write_text("guards.door.allow = 'true'\n")
+        order("reload")
+        order("emergency", "--new-passwords", "none", "--yes")
+        order("backup", tmp_path / "backup")
+    # Without a server, too.
+    trail.new()
+    order("backup", tmp_path / "again")
+    tested_elsewhere = {"migrate", "restore", "serve", "user set-password"}
+    with_events = {name for name, leaves in ORDERS["commands"].items() if isinstance(leaves, list)}
+    assert given | tested_elsewhere == with_events
+    assert installation.verify("--checkpoint", installation.checkpoints)["findings"] == []
+
+
+def order_new(installation, trail, given, command, *arguments):
+    """An order about somebody who does not exist before it."""
+    installation.run(*command.split(), *arguments)
+    kinds, events = trail.kinds_of(BY_OPERATOR)
+    assert kinds == ORDERS["commands"][command], (command, kinds)
+    given.add(command)
+    return events
+
+
+def test_every_operation_leaves_its_events(installation):
+    with installation.service() as service, Client(service) as client:
+        _, ada = client.register(ADA, PASSWORD)
+        _, admin = client.register("admin@example.com", PASSWORD)
+        installation.run("user", "grant", "admin@example.com", "admin")
+        trail, given = Trail(installation), set()
+
+        def order(operation, path=None, fields=None, about=None):
+            method, pattern = operation.split()
+            status, body = client.call(method, path or pattern, admin["token"], fields)
+            assert status < 300, (operation, status, body)
+            kinds, events = trail.kinds_of(["user"])
+            assert kinds == ORDERS["operations"][operation], (operation, kinds)
+            for event in events:
+                assert event["actor"]["id"] == admin["id"], event
+                assert event["address"] == "127.0.0.1" and event.get("subject") == about, event
+            given.add(operation)
+            return body
+
+        ada, user = ada["id"], "/api/admin/users/{user}"
+        path = f"/api/admin/users/{ada}"
+        order("POST " + user + "/unlock", path + "/unlock", about=ada)
+        order("PATCH " + user, path, {"name": "Ada King"}, about=ada)
+        order("GET " + user + "/export", path + "/export", about=ada)
+        order("PUT " + user + "/roles/{role}", path + "/roles/staff", about=ada)
+        order("DELETE " + user + "/roles/{role}", path + "/roles/staff", about=ada)
+        sessions = client.call("GET", path + "/sessions", admin["token"])[1]
+        session = (sessions["sessions"] if isinstance(sessions, dict) else sessions)[0]["id"]
+        order("DELETE " + user + "/sessions/{id}", f"{path}/sessions/{session}", about=ada)
+        order("POST " + user + "/password", path + "/password", {"password": PASSWORD + " 2"}, about=ada)
+        client.call("POST", "/api/auth/login", fields={"email": ADA, "password": PASSWORD + " 2"})
+        trail.new()
+        order("DELETE " + user + "/sessions", path + "/sessions", about=ada)
+        order("POST " + user + "/reset-code", path + "/reset-code", about=ada)
+        order("POST " + user + "/factor-reset", path + "/factor-reset", about=ada)
+        order("POST " + user + "/require-new-password", path + "/require-new-password", about=ada)
+        order("DELETE " + user, path, about=ada)
+        order("POST /api/admin/signing-keys")
+        order("POST /api/admin/mail/retry")
+        key = order("POST /api/admin/keys", fields={"name": "ci", "scopes": ["users:read"]})
+        key = key.get("id") or key["key"]["id"]
+        order("DELETE /api/admin/keys/{id}", f"/api/admin/keys/{key}")
+        report = installation.verify()
+        assert report["findings"] == [], report
+    # Of the others, the ones with a body that is no JSON or that only the operator may give are tested as commands.
+    as_commands = {
+        "GET /api/admin/audit/export", "GET /api/admin/backup", "POST /api/admin/emergency", "GET /api/admin/export",
+        "POST /api/admin/guards/reload", "DELETE /api/admin/imported-hashes", "POST /api/admin/import",
+        "POST /api/admin/invitations", "DELETE /api/admin/invitations/{invitation}", "POST /api/admin/users",
+        "DELETE /api/admin/signing-keys/{kid}",
+    }  # fmt: skip
+    with_events = {name for name, leaves in ORDERS["operations"].items() if isinstance(leaves, list)}
+    assert given | as_commands == with_events
+
+
+@pytest.mark.parametrize("roles", [["admin"], ["staff", "admin"]], ids=" ".join)
+def test_an_import_makes_administrators_only_if_it_is_told_to(installation, tmp_path, roles):
+    file = tmp_path / "users.jsonl"
+    file.write_text(line(1, roles=["staff"]) + line(2, roles=roles))
+    with installation.service():
+        code, _, err = installation.command("import", file)
+        assert code == 1 and "--admin-roles" in err and "admin" in err, err
+        assert installation.events("--kind", "user_imported") == []
+        code, out, _ = installation.command("import", file, "--skip-bad")
+        assert code == 0 and "1 user added" in out, out
+        (event,) = installation.events("--kind", "user_imported")
+        assert event["details"] == {"roles": ["staff"]}
+        installation.run("import", file, "--admin-roles")
+        # Again, it adds nobody and leaves nothing.
+        installation.run("import", file)
+    imported = installation.events("--kind", "user_imported")
+    assert [event["details"]["roles"] for event in imported] == [["staff"], roles]
+    (granted,) = installation.events("--kind", "role_granted")
+    assert granted["details"] == {"role": "admin"} and granted["subject"] == imported[1]["subject"]
+    for event in [*imported, granted]:
+        assert event["actor"]["type"] == "operator" and event["actor"]["name"]
+    assert installation.verify("--checkpoint", installation.checkpoints)["findings"] == []
+
+
+def test_nothing_of_a_deleted_person_is_left_in_the_trail(sqlite):
+    agent = "Mozilla/5.0 (a browser that nobody else has)"
+    with sqlite.service() as service:
+        with Client(service) as client:
+            _, ada = client.register(ADA, PASSWORD)
+            client.register(BOB, PASSWORD)
+            for _ in range(3):
+                body = json.dumps({"email": ADA, "password": PASSWORD}).encode()
+                head = (
+                    "POST /api/auth/login HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+                    f"User-Agent: {agent}\r\nContent-Length: {len(body)}\r\n\r\n"
+                )
+                assert client._connection.exchange(head.encode() + body).status == 200
+            proved = sqlite.events("--kind", "signed_in")[0]
+            assert proved["userAgent"] == agent
+            sqlite.run("audit", "prove", proved["id"], sqlite.folder / "proof")
+            sqlite.keep_checkpoint()
+            assert client.call("DELETE", "/api/me", ada["token"], {"password": PASSWORD})[0] in (200, 204)
+        about = sqlite.events("--user", ada["id"])
+        assert len(about) >= 5 and not any({"address", "userAgent"} & set(event) for event in about), about
+        assert [event["kind"] for event in about][-1] == "user_deleted"
+        bobs = sqlite.events("--user", BOB)
+        assert bobs[0]["address"] == "127.0.0.1"
+
+        def is_erased():
+            with sqlite3.connect(f"file:{sqlite.folder}/doorward.db?mode=ro", uri=True) as db:
+                sql = "SELECT count(*) FROM audit_events WHERE subject_id = ? AND personal IS NOT NULL"
+                return db.execute(sql, [bytes.fromhex(ada["id"].replace("-", ""))]).fetchone() == (0,)
+
+        eventually("the events are erased", is_erased)
+    key = sqlite.run("audit", "key").strip()
+    assert sqlite.run("audit", "verify", "--proof", sqlite.folder / "proof", "--key", key)
+    report = sqlite.verify("--checkpoint", sqlite.checkpoints)
+    assert report["findings"] == [] and report["size"] == report["stored"], report
+    sqlite.run("backup", sqlite.folder / "backup")
+    lines = [json.loads(line) for line in (sqlite.folder / "backup").read_text().splitlines()]
+    events = [line["audit_events"] for line in lines if "audit_events" in line]
+    of_ada = [event for event in events if event["subject_id"] == ada["id"]]
+    assert len(of_ada) == len(about) and all(event["personal"] is None for event in of_ada)
+
+
+def test_all_kinds_are_listed_by_the_command(sqlite):
+    listed = sqlite.run("audit", "list", "--kind", "help")
+    kinds = json.loads(sqlite.run("audit", "list", "--kind", "help", "--json"))
+    assert [row.split()[0] for row in listed.splitlines()] == kinds and "backup_made" in kinds
