@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    event::{Actor, Event, EventKind, LeftOut, RegistrationRefusal},
+    count::Label,
+    event::{Actor, Event, EventKind, LeftOut},
     session::Methods,
 };
 
@@ -95,6 +96,16 @@ impl Record {
         serde_json::from_str(text).ok()
     }
 
+    /// Whether what it tells was refused or did not work. Records of before may call it a failure that a guard only reported.
+    pub fn is_failure(&self) -> bool {
+        self.outcome == Outcome::Failure && !self.is_only_reported()
+    }
+
+    /// Whether a guard has admitted somebody whom it would have refused.
+    pub fn is_only_reported(&self) -> bool {
+        self.details.get("onlyReported").is_some_and(|reported| *reported == true)
+    }
+
     /// A number in its details.
     pub fn number(&self, name: &str) -> Option<u64> {
         self.details.get(name)?.as_u64()
@@ -127,6 +138,8 @@ impl From<&Event> for Record {
 
 fn outcome(kind: &EventKind) -> Outcome {
     match kind {
+        // The person was admitted.
+        EventKind::GuardRefused { only_reported: true, .. } => Outcome::Success,
         EventKind::RegistrationRefused(_)
         | EventKind::MailWithheld
         | EventKind::ResetFailed
@@ -146,7 +159,7 @@ fn details(kind: &EventKind) -> Value {
             Some(session) => json!({ "session": session.to_string() }),
             None => Value::Null,
         },
-        EventKind::RegistrationRefused(reason) => json!({ "reason": refusal(*reason) }),
+        EventKind::RegistrationRefused(reason) => json!({ "reason": reason.label() }),
         EventKind::UsersImported { count } => json!({ "count": count }),
         EventKind::UserChanged { name, email } => json!({ "name": name, "email": email }),
         EventKind::RoleGranted(role) | EventKind::RoleRevoked(role) => {
@@ -162,7 +175,7 @@ fn details(kind: &EventKind) -> Value {
         EventKind::FactorAsked { methods } => json!({ "methods": Methods::names(methods) }),
         // The address that was typed may be a password, or of somebody who has no account.
         EventKind::SignInFailed { reason, email: _ } => {
-            json!({ "reason": crate::count::Label::label(*reason) })
+            json!({ "reason": reason.label() })
         }
         EventKind::SignedInToApp { session }
         | EventKind::SignedOut { session }
@@ -243,16 +256,6 @@ fn details(kind: &EventKind) -> Value {
         | EventKind::FactorsReset
         | EventKind::AccountUnlocked
         | EventKind::ServiceStopped => Value::Null,
-    }
-}
-
-fn refusal(reason: RegistrationRefusal) -> &'static str {
-    match reason {
-        RegistrationRefusal::NotInvited => "not_invited",
-        RegistrationRefusal::Closed => "closed",
-        RegistrationRefusal::Condition => "condition",
-        RegistrationRefusal::WrongInvitation => "wrong_invitation",
-        RegistrationRefusal::AddressTaken => "address_taken",
     }
 }
 

@@ -17,7 +17,7 @@ pub use self::{
     counts::EventCounts,
     failed_logins::{FailedLogins, LoginRefusal},
     id::EventId,
-    kind::{EventKind, LeftOut, RegistrationRefusal},
+    kind::{EventKind, EventName, LeftOut, RegistrationRefusal},
     publication::Events,
 };
 use std::sync::Arc;

@@ -77,6 +77,7 @@ impl From<status::Status> for Status {
             free_bytes,
             last_backup,
             doctor,
+            sizes_at: _,
         } = status;
         Self {
             version: version.to_owned(),
