@@ -61,6 +61,18 @@ impl Language {
         format!("{} {}", self.day_of(time), time.format("%Y, %H:%M UTC"))
     }
 
+    /// A moment in milliseconds since 1970, such as `20 Nov 2026, 14:05:09 UTC`, for tables. A line breaks at most between the day and
+    /// the time.
+    pub fn moment(self, millis: i64) -> String {
+        let time = DateTime::from_timestamp_millis(millis).unwrap_or(DateTime::UNIX_EPOCH);
+        let (day, month) = (time.day(), time.month0() as usize);
+        let day = match self {
+            Self::English => format!("{day}\u{a0}{}", &ENGLISH_MONTHS[month][..3]),
+            Self::German => format!("{day}.\u{a0}{}", GERMAN_SHORT_MONTHS[month]),
+        };
+        format!("{day}\u{a0}{}", time.format("%Y, %H:%M:%S\u{a0}UTC"))
+    }
+
     fn day_of(self, time: DateTime<Utc>) -> String {
         let (weekdays, months, point) = match self {
             Self::English => (ENGLISH_WEEKDAYS, ENGLISH_MONTHS, ""),
@@ -102,6 +114,10 @@ const GERMAN_MONTHS: [&str; 12] = [
     "Oktober",
     "November",
     "Dezember",
+];
+
+const GERMAN_SHORT_MONTHS: [&str; 12] = [
+    "Jan.", "Feb.", "März", "Apr.", "Mai", "Juni", "Juli", "Aug.", "Sept.", "Okt.", "Nov.", "Dez.",
 ];
 
 /// Bounds the cost of a hostile header. Browsers send fewer.
@@ -174,5 +190,15 @@ mod tests {
         }
         assert_eq!(Language::negotiate(None), English);
         assert_eq!(Language::negotiate(Some(&"fr,".repeat(100_000))), English);
+    }
+
+    #[test]
+    fn a_moment_in_a_table_has_its_second_and_breaks_once() {
+        let said = |language: Language, seconds: i64| {
+            language.moment(seconds * 1000).replace('\u{a0}', "~")
+        };
+        assert_eq!(said(Language::English, 1_795_183_509), "20~Nov~2026, 14:05:09~UTC");
+        assert_eq!(said(Language::German, 1_795_183_509), "20.~Nov.~2026, 14:05:09~UTC");
+        assert_eq!(said(Language::German, 0), "1.~Jan.~1970, 00:00:00~UTC");
     }
 }

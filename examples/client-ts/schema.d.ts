@@ -2709,6 +2709,8 @@ export interface components {
             invitationsRevoked: number;
             apiKeysRevoked: number;
             passwordsRemoved: number;
+            /** @description Users without their password who get a link by mail to set a new one. */
+            linksMailed: number;
         };
         ListedUser: {
             /** Format: uuid */
@@ -8203,7 +8205,8 @@ export interface operations {
                      *       "mailsDeleted": 0,
                      *       "invitationsRevoked": 0,
                      *       "apiKeysRevoked": 0,
-                     *       "passwordsRemoved": 0
+                     *       "passwordsRemoved": 0,
+                     *       "linksMailed": 0
                      *     }
                      */
                     "application/json": components["schemas"]["EmergencyReport"];

@@ -1,11 +1,12 @@
 //! The cure after a theft of the database, a backup or the keys: everything that a copy could be used for becomes void.
 
+use super::effects::with_secret;
 use crate::{
     Doorward,
     event::{Administrator, EventKind},
-    store::{self, NewPasswords, Revoked},
-    token::{KeyId, shared_secret::SharedSecret, signing_keys},
-    user::Role,
+    store::{self, Effects, NewPasswords, Revoked},
+    token::{KeyId, one_time::Purpose, shared_secret::SharedSecret, signing_keys},
+    user::{Role, User, UserId},
 };
 
 /// What was replaced and revoked.
@@ -16,6 +17,8 @@ pub(crate) struct Emergency {
     pub(crate) keys_in_file: Vec<KeyId>,
     /// What was revoked in the database.
     pub(crate) revoked: Revoked,
+    /// Users without their password who get a link by mail to set a new one.
+    pub(crate) mailed: usize,
 }
 
 /// Whose passwords are removed: `all`, `none` or `role:NAME`.
@@ -49,11 +52,71 @@ pub(crate) async fn run(
     let keys = doorward.keys().replace_all(doorward.now()).await?;
     let kind = EventKind::EverythingRevoked { sessions: None, passwords: None };
     let effects = doorward.event_by_administrator(by, None, kind).into();
+    let losing = match doorward.sends_mail() {
+        true => losing_their_password(doorward, new_passwords).await?,
+        false => Vec::new(),
+    };
     let revoked =
         doorward.store().revoke_everything(new_passwords, doorward.now(), &effects).await?;
+    // Links that were made before are void. Whoever gets none asks for one, as after a forgotten password.
+    let mailed = mail_links(doorward, &losing).await.unwrap_or_else(|error| {
+        tracing::warn!(%error, "not everybody whose password was removed is mailed a link to set a new one");
+        0
+    });
     let keys_in_file = match doorward.settings().key_file {
         Some(_) => doorward.keys().list().await.into_iter().map(|key| key.id).collect(),
         None => Vec::new(),
     };
-    Ok(Emergency { keys, keys_in_file, revoked })
+    Ok(Emergency { keys, keys_in_file, revoked, mailed })
+}
+
+/// How many users are read, or mailed, at once.
+const USERS_AT_ONCE: usize = 200;
+
+/// Those whose password is going to be removed.
+async fn losing_their_password(
+    doorward: &Doorward,
+    new_passwords: &NewPasswords,
+) -> Result<Vec<UserId>, store::Error> {
+    let loses = |user: &User| {
+        user.has_password()
+            && match new_passwords {
+                NewPasswords::All => true,
+                NewPasswords::WithRole(role) => user.roles.iter().any(|held| held == role.as_str()),
+                NewPasswords::None => false,
+            }
+    };
+    let (mut losing, mut after) = (Vec::new(), None);
+    if *new_passwords == NewPasswords::None {
+        return Ok(losing);
+    }
+    loop {
+        let users = doorward.store().users(after.as_ref(), USERS_AT_ONCE).await?;
+        losing.extend(users.iter().filter(|user| loses(user)).map(|user| user.id));
+        match users.last() {
+            Some(last) if users.len() == USERS_AT_ONCE => after = Some(last.email.key()),
+            _ => return Ok(losing),
+        }
+    }
+}
+
+/// Mails each of them a link to set a new password, unless they have one again. Returns how many get one.
+async fn mail_links(doorward: &Doorward, users: &[UserId]) -> Result<usize, store::Error> {
+    let (language, mut mailed) = (doorward.settings().mail.language, 0);
+    for ids in users.chunks(USERS_AT_ONCE) {
+        let mut effects = Effects::NONE;
+        for id in ids {
+            let user = doorward.user_by_id(*id).await?;
+            let Some(user) = user.filter(|user| !user.has_password() && !user.disabled) else {
+                continue;
+            };
+            let link = with_secret(doorward, &user, Purpose::ResetPassword, &user.email, language);
+            effects.mails.extend(link.mails);
+            effects.secrets.extend(link.secrets);
+        }
+        let count = effects.mails.len();
+        doorward.store().queue_mail(&effects).await?;
+        mailed += count;
+    }
+    Ok(mailed)
 }

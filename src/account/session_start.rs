@@ -145,6 +145,8 @@ pub(crate) async fn complete_sign_in(
             store.use_one_time(one_time, usage, &effects, now).await?
         }
         Evidence::Registration { user, invitation, passkey, .. } => {
+            // It begins a session, so it is the first sign-in.
+            let user = &User { last_login_at: Some(session.created_at), ..user.clone() };
             let invitation = invitation.map(|invitation| invitation.id);
             let is_added = match passkey {
                 None => {

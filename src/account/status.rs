@@ -30,6 +30,8 @@ pub(crate) struct Status {
     pub(crate) not_ready: Option<String>,
     /// How much the database holds, as of some moments ago. None if it cannot be read.
     pub(crate) sizes: Option<Sizes>,
+    /// When that was counted.
+    pub(crate) sizes_at: Option<Timestamp>,
     /// Free space of the disk that has the data folder, in bytes.
     pub(crate) free_bytes: Option<u64>,
     /// When the last backup was made by `doorward backup`.
@@ -44,6 +46,7 @@ pub(crate) struct Status {
 pub(crate) async fn status(doorward: &Doorward) -> Status {
     let settings = doorward.settings();
     doorward.check_audit_secret().await;
+    let (sizes, sizes_at) = doorward.sizes_at().await.unzip();
     let last_backup = settings.folder().and_then(|folder| DataFolder::last_backup(folder).ok());
     Status {
         version: env!("CARGO_PKG_VERSION"),
@@ -53,7 +56,8 @@ pub(crate) async fn status(doorward: &Doorward) -> Status {
         clock: doorward.now(),
         open_files: getrlimit(Resource::Nofile).current,
         not_ready: doorward.store().check().await.err().map(|reason| reason.to_string()),
-        sizes: doorward.sizes().await,
+        sizes,
+        sizes_at,
         free_bytes: doorward.folder().and_then(|folder| folder.reserve().available()),
         last_backup: last_backup.flatten(),
         audit_troubles: doorward.trail_troubles(),

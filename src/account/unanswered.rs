@@ -1,5 +1,6 @@
-//! Somebody gives the first factor of a user and not the second: they may know the password. The user is told at the first wrong
-//! answer, or when the challenge expires without a right one. Whoever signs in with both factors is told nothing.
+//! Somebody gives the first factor of a user and not the second: they may know the password. The user is told when the challenge
+//! expires without a right answer, and at once if wrong ones go on: everybody mistypes a code. Whoever signs in with both factors is
+//! told nothing.
 
 use super::{
     effects::{factor_refused, may_mail},
@@ -47,25 +48,36 @@ pub(super) async fn asked(
 
 /// The mail was not sent, so it does not count. Whoever gives the first factor next is told of.
 pub(super) fn answered(doorward: &Doorward, user: &User) {
-    doorward.throttle().refund_mail(&user.email.key(), MailPurpose::MissingFactor);
+    let email = user.email.key();
+    doorward.throttle().refund_mail(&email, MailPurpose::MissingFactor);
+    if doorward.throttle().forget_mistakes(user.id) {
+        doorward.throttle().refund_mail(&email, MailPurpose::WrongFactor);
+    }
 }
 
-/// Sends the mail about the challenge without waiting, or another one if there is none: once in a quarter of an hour, however many
-/// factors are tried.
+/// After a wrong answer, sends the mail about the challenge without waiting, or another one if there is none: once in a quarter of an
+/// hour, however many factors are tried. The first wrong answers may be mistyped: then the mail keeps waiting for a right one.
 pub(super) async fn refused(
     doorward: &Doorward,
     user: &User,
     challenge: &Challenge,
     requester: &Requester,
 ) -> Result<(), store::Error> {
+    let may_be_mistyped = doorward.throttle().charge_mistake(user.id, doorward.instant());
+    if !may_be_mistyped && doorward.store().hurry_mail(mail_of(challenge), doorward.now()).await? {
+        return Ok(());
+    }
     if !may_mail(doorward, &user.email, MailPurpose::WrongFactor) {
         return Ok(());
     }
-    if doorward.store().hurry_mail(mail_of(challenge), doorward.now()).await? {
-        return Ok(());
-    }
     let notice = factor_refused(doorward, user, requester);
-    if !notice.mails.is_empty() {
+    if may_be_mistyped {
+        // None is added where one waits already.
+        for mail in notice.mails {
+            let mail = Mail { id: mail_of(challenge), ..mail };
+            doorward.store().queue_mail_for(mail, challenge.expires_at).await?;
+        }
+    } else if !notice.mails.is_empty() {
         doorward.store().queue_mail(&notice).await?;
     }
     Ok(())

@@ -56,6 +56,15 @@ pub(crate) async fn send(
     Ok(())
 }
 
+/// Whether a mail that verifies the address was sent and its link and code are still valid.
+pub(crate) async fn is_mailed(doorward: &Doorward, user: &User) -> Result<bool, store::Error> {
+    if user.email_verified || !doorward.sends_mail() {
+        return Ok(false);
+    }
+    let (purpose, now) = (Purpose::VerifyEmail, doorward.now());
+    Ok(doorward.store().pending_one_time(user, purpose, now).await?.is_some())
+}
+
 /// The same as [`send`], unless a mail with a code that can still be typed has been sent.
 pub(crate) async fn send_once(
     doorward: &Doorward,

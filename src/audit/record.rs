@@ -5,7 +5,8 @@ use serde_json::{Map, Value, json};
 
 use super::entry::StoredActor;
 use crate::{
-    event::{AccessEnded, Actor, Event, EventKind, LeftOut, RegistrationRefusal},
+    count::Label,
+    event::{AccessEnded, Actor, Event, EventKind, LeftOut},
     session::Methods,
     user::Roles,
 };
@@ -120,6 +121,16 @@ impl Record {
         }
     }
 
+    /// Whether what it tells was refused or did not work. Records of before may call it a failure that a guard only reported.
+    pub fn is_failure(&self) -> bool {
+        self.outcome == Outcome::Failure && !self.is_only_reported()
+    }
+
+    /// Whether a guard has admitted somebody whom it would have refused.
+    pub fn is_only_reported(&self) -> bool {
+        self.details.get("onlyReported").is_some_and(|reported| *reported == true)
+    }
+
     /// A number in its details.
     pub fn number(&self, name: &str) -> Option<u64> {
         self.details.get(name)?.as_u64()
@@ -152,6 +163,8 @@ impl From<&Event> for Record {
 
 fn outcome(kind: &EventKind) -> Outcome {
     match kind {
+        // The person was admitted.
+        EventKind::GuardRefused { only_reported: true, .. } => Outcome::Success,
         EventKind::RegistrationRefused(_)
         | EventKind::MailWithheld
         | EventKind::ResetFailed
@@ -171,7 +184,7 @@ fn details(kind: &EventKind) -> Value {
             let session = session.map(|session| session.to_string());
             known([("session", json!(session)), ("roles", role_names(roles))])
         }
-        EventKind::RegistrationRefused(reason) => json!({ "reason": refusal(*reason) }),
+        EventKind::RegistrationRefused(reason) => json!({ "reason": reason.label() }),
         EventKind::UsersImported { count } => json!({ "count": count }),
         EventKind::UserImported { roles } => known([("roles", role_names(roles))]),
         EventKind::DataMoved { to } => json!({ "to": to }),
@@ -190,7 +203,7 @@ fn details(kind: &EventKind) -> Value {
         EventKind::FactorAsked { methods } => json!({ "methods": Methods::names(methods) }),
         // The address that was typed may be a password, or of somebody who has no account.
         EventKind::SignInFailed { reason, email: _ } => {
-            json!({ "reason": crate::count::Label::label(*reason) })
+            json!({ "reason": reason.label() })
         }
         EventKind::SignedInToApp { session }
         | EventKind::SignedOut { session }
@@ -318,16 +331,6 @@ fn known<const N: usize>(details: [(&str, Value); N]) -> Value {
 fn role_names(roles: &Roles) -> Value {
     let names: Vec<_> = roles.iter().collect();
     if names.is_empty() { Value::Null } else { json!(names) }
-}
-
-fn refusal(reason: RegistrationRefusal) -> &'static str {
-    match reason {
-        RegistrationRefusal::NotInvited => "not_invited",
-        RegistrationRefusal::Closed => "closed",
-        RegistrationRefusal::Condition => "condition",
-        RegistrationRefusal::WrongInvitation => "wrong_invitation",
-        RegistrationRefusal::AddressTaken => "address_taken",
-    }
 }
 
 #[cfg(test)]

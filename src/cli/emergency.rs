@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal, Write};
 use anyhow::bail;
 use axum::http::Method;
 
-use super::{Output, block_on, counted, print_json};
+use super::{Output, block_on, print_json};
 use crate::{
     Settings,
     account::emergency::parse_new_passwords,
@@ -35,7 +35,6 @@ impl Emergency {
         if !yes {
             confirm(&new_passwords)?;
         }
-        let key_file = settings.key_file.clone();
         let report: EmergencyReport = block_on(async {
             let client = AdminClient::open(settings).await?;
             let order = emergency::Emergency { new_passwords };
@@ -44,12 +43,8 @@ impl Emergency {
         if output.json {
             return print_json(&report);
         }
-        print(&report);
-        if let (Some(file), false) = (key_file, report.keys_in_file.is_empty()) {
-            print_line!(
-                "the keys in {} (token.key_file) still sign: put new ones into it and restart every server",
-                file.display()
-            );
+        for line in report.summary() {
+            print_line!("{line}");
         }
         Ok(())
     }
@@ -85,26 +80,4 @@ fn confirm(new_passwords: &str) -> anyhow::Result<()> {
         bail!("nothing has changed");
     }
     Ok(())
-}
-
-fn print(report: &EmergencyReport) {
-    let EmergencyReport {
-        keys_revoked,
-        keys_in_file: _,
-        sessions_ended,
-        codes_revoked,
-        mails_deleted,
-        invitations_revoked,
-        api_keys_revoked,
-        passwords_removed,
-    } = report;
-    let keys = keys_revoked.len();
-    print_line!("{}", counted(keys, "signing key replaced", "signing keys replaced"));
-    print_line!("secret of cookies and links replaced");
-    print_line!("{}", counted(*sessions_ended, "session ended", "sessions ended"));
-    print_line!("{}", counted(*codes_revoked, "link or code voided", "links and codes voided"));
-    print_line!("{}", counted(*mails_deleted, "mail with one deleted", "mails with one deleted"));
-    print_line!("{}", counted(*invitations_revoked, "invitation voided", "invitations voided"));
-    print_line!("{}", counted(*api_keys_revoked, "API key revoked", "API keys revoked"));
-    print_line!("{}", counted(*passwords_removed, "password removed", "passwords removed"));
 }

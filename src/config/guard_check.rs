@@ -3,6 +3,7 @@
 
 use super::Settings;
 use crate::access::{
+    factor_policy::FactorPolicy,
     guard::{AppOrigin, Guard, Mode, is_loopback_host},
     registration::RegistrationPolicy,
 };
@@ -49,12 +50,17 @@ fn open_sign_up(guard: &Guard, settings: &Settings) -> Option<String> {
         return None;
     }
     let host = guard.origins.first().map(AppOrigin::host);
-    if guard.condition.admits_stranger(host) {
-        return Some(
-            "anybody who signs up passes, because registration is open: set registration = \"invited\" or a condition, or \
-             ask for a role in allow"
-                .into(),
-        );
+    let is_admitted = |has_passkey| guard.condition.admits_stranger(host, has_passkey);
+    let needs_factor = settings.factors == FactorPolicy::Required || !is_admitted(false);
+    let strangers = match needs_factor {
+        true => "anybody passes who signs up and adds a second factor",
+        false => "anybody who signs up passes",
+    };
+    if is_admitted(true) || is_admitted(false) {
+        return Some(format!(
+            "{strangers}, because registration is open: set registration = \"invited\" or a condition, or ask for a role in \
+             allow"
+        ));
     }
     guard.condition.reads_roles().then(|| {
         "registration is open, so strangers can create accounts, which have no role and do not pass: set registration = \
@@ -171,11 +177,14 @@ mod tests {
     #[test]
     fn open_sign_up_is_warned_of_where_strangers_pass_or_a_role_is_needed() {
         let strangers = "anybody who signs up passes";
+        let with_factor = "anybody passes who signs up and adds a second factor";
         let roles = "registration is open, so strangers can create accounts";
         for (allow, expected) in [
             ("true", Some(strangers)),
             ("user.emailVerified", Some(strangers)),
-            ("session.phishingResistant && session.strength >= 2", Some(strangers)),
+            ("session.phishingResistant && session.strength >= 2", Some(with_factor)),
+            ("user.emailVerified && session.strength >= 2", Some(with_factor)),
+            (r#"size(user.factors) > 0"#, Some(with_factor)),
             (r#"request.time - session.verifiedAt < duration("1m")"#, Some(strangers)),
             (r#"request.method == "GET""#, Some(strangers)),
             (r#"request.host == "app.example.com""#, Some(strangers)),

@@ -5,7 +5,10 @@ use std::time::{Duration, Instant};
 use tokio::sync::Mutex;
 
 use super::Doorward;
-use crate::store::{Sizes, Store};
+use crate::{
+    clock::Timestamp,
+    store::{Sizes, Store},
+};
 
 /// Sizes, and when and how fast they were counted.
 #[derive(Clone, Copy)]
@@ -31,7 +34,7 @@ pub(super) struct LastSizes(Mutex<Option<Measured>>);
 impl LastSizes {
     /// The sizes. Counts again after a pause that depends on how long the last count took. While the database cannot be read,
     /// the last ones stay.
-    async fn refresh(&self, store: &Store) -> Option<Sizes> {
+    async fn refresh(&self, store: &Store) -> Option<Measured> {
         let mut last = self.0.lock().await;
         let began = Instant::now();
         if !last.is_some_and(|measured| measured.is_current(began))
@@ -40,14 +43,20 @@ impl LastSizes {
             let at = Instant::now();
             *last = Some(Measured { sizes, at, took: at - began });
         }
-        last.map(|measured| measured.sizes)
+        *last
     }
 }
 
 impl Doorward {
     /// How much the database holds, as of some moments ago. `None` if it has not been read yet and cannot be.
     pub(crate) async fn sizes(&self) -> Option<Sizes> {
-        self.inner.last_sizes.refresh(self.store()).await
+        Some(self.inner.last_sizes.refresh(self.store()).await?.sizes)
+    }
+
+    /// The same, and when it was counted.
+    pub(crate) async fn sizes_at(&self) -> Option<(Sizes, Timestamp)> {
+        let measured = self.inner.last_sizes.refresh(self.store()).await?;
+        Some((measured.sizes, self.now() - measured.at.elapsed()))
     }
 }
 

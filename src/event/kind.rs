@@ -3,6 +3,7 @@
 use super::{EventGroup, LoginRefusal};
 use crate::{
     clock::Timestamp,
+    count::labels,
     credential::factor::FactorKind,
     network::Network,
     session::{Methods, SessionId},
@@ -320,18 +321,51 @@ pub enum RegistrationRefusal {
     AddressTaken,
 }
 
+labels!(RegistrationRefusal {
+    NotInvited => "not_invited",
+    Closed => "closed",
+    Condition => "condition",
+    WrongInvitation => "wrong_invitation",
+    AddressTaken => "address_taken",
+});
+
 /// Declares the names of kinds. A kind that is missing does not compile.
 macro_rules! names {
-    ($($kind:pat => $name:literal,)+) => {
+    ($($kind:ident $(($($value:tt)*))? $({$($field:tt)*})? => $name:literal,)+) => {
+        /// The kind of an event, without what is known about it.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum EventName {
+            $($kind),+
+        }
+
+        impl EventName {
+            /// All kinds.
+            pub const ALL: &[Self] = &[$(Self::$kind),+];
+
+            /// The kind with this name in the audit trail.
+            pub fn parse(name: &str) -> Option<Self> {
+                match name {
+                    $($name => Some(Self::$kind),)+
+                    _ => None,
+                }
+            }
+
+            /// Its name in the audit trail.
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$kind => $name),+
+                }
+            }
+        }
+
         impl EventKind {
             /// The names of all kinds.
             pub const NAMES: &[&str] = &[$($name),+];
 
             /// Its name in the audit trail.
             pub fn name(&self) -> &'static str {
-                use EventKind::*;
                 match self {
-                    $($kind => $name),+
+                    $(Self::$kind $(($($value)*))? $({$($field)*})? => $name),+
                 }
             }
         }

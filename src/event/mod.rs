@@ -18,7 +18,7 @@ pub use self::{
     counts::EventCounts,
     failed_logins::{FailedLogins, LoginRefusal},
     id::EventId,
-    kind::{AccessEnded, EventKind, LeftOut, RegistrationRefusal},
+    kind::{AccessEnded, EventKind, EventName, LeftOut, RegistrationRefusal},
     kind_list::{EventGroup, KINDS, KindInfo},
     publication::Events,
 };

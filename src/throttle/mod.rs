@@ -211,6 +211,10 @@ const CHANGES: u32 = 30;
 /// of a passkey costs no password hash. No person answers so many.
 const ANSWERS: u32 = 300;
 
+/// The wrong second factors after a right password that may be mistyped. The user is told of the next one at once, and of these only
+/// if no right one follows.
+const MISTAKES: u32 = 2;
+
 /// What users change in their own account. What takes access away is not counted: it is bounded by what was given before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OwnChange {
@@ -255,6 +259,7 @@ pub struct Throttle {
     hasher: RandomState,
     changes: Budgets<u64>,
     answers: Budgets<u64>,
+    mistakes: Budgets<u64>,
     refusals: Counters<Budget, 14>,
     /// When operators have unlocked accounts, as far as this instance has read it.
     unlocks: Mutex<HashMap<AccountKey, Timestamp>>,
@@ -295,6 +300,7 @@ impl Throttle {
             sign_in_codes: Budgets::new(burst(120), Duration::from_secs(30)),
             changes: Budgets::new(burst(CHANGES), Duration::from_secs(15)),
             answers: Budgets::new(burst(ANSWERS), Duration::from_secs(10)),
+            mistakes: Budgets::new(burst(MISTAKES), 15 * minute),
             hasher: RandomState::new(),
             refusals: Counters::default(),
             unlocks: Mutex::default(),
@@ -531,6 +537,16 @@ impl Throttle {
     pub fn charge_refresh(&self, user: UserId, now: Instant) -> Result<(), Throttled> {
         let exhausted = |retry_after| self.refuse(Budget::Refreshes, retry_after);
         self.refreshes.charge(self.hasher.hash_one(user), now).map(drop).map_err(exhausted)
+    }
+
+    /// Counts a wrong second factor. Returns whether there were so few lately that it may be mistyped.
+    pub fn charge_mistake(&self, user: UserId, now: Instant) -> bool {
+        self.mistakes.charge(self.hasher.hash_one(user), now).is_ok()
+    }
+
+    /// Forgets the wrong second factors of a user who has given a right one. Returns whether there were any.
+    pub fn forget_mistakes(&self, user: UserId) -> bool {
+        self.mistakes.clear(self.hasher.hash_one(user))
     }
 
     /// Charges an invitation by a user. Each may be a mail to a stranger, so their number is limited.

@@ -155,7 +155,7 @@ async fn a_user_is_shown_with_what_they_have() {
             "disabled": false,
             "createdAt": "2027-01-15T08:00:00.000Z",
             "updatedAt": "2027-01-15T08:00:00.000Z",
-            "lastLoginAt": null,
+            "lastLoginAt": "2027-01-15T08:00:00.000Z",
             "sessions": [null],
             "factors": [],
             "recoveryCodes": 0,

@@ -30,6 +30,12 @@ pub async fn one_time(server: &TestServer, to: &str, purpose: Purpose) -> OneTim
     latest.unwrap_or_else(|| panic!("{purpose:?} in {all:?}")).0
 }
 
+/// How many links to set a new password an address was mailed.
+pub async fn reset_links(server: &TestServer, to: &str) -> usize {
+    let all = messages(server, to).await;
+    all.iter().filter(|message| matches!(message, Message::ResetPassword { .. })).count()
+}
+
 fn one_time_in(message: &Message) -> Option<(OneTimeId, Purpose)> {
     Some(match message {
         Message::VerifyEmail { one_time, .. } => (*one_time, Purpose::VerifyEmail),

@@ -50,6 +50,31 @@ def admin_overview(tour):
     tour.open("/admin")
 
 
+@state(with_mail=True)
+def admin_emergency(tour):
+    administered(tour)
+    tour.open("/admin")
+    tour.open_details("/emergency")
+
+
+@state(status=400, with_mail=True)
+def admin_emergency_refused(tour):
+    administered(tour)
+    tour.open("/admin")
+    tour.open_details("/emergency")
+    tour.page.locator("input[value=role]").check()
+    submit(tour.page, "/emergency")
+
+
+@state(with_mail=True)
+def admin_emergency_done(tour):
+    administered(tour)
+    tour.open("/admin")
+    tour.open_details("/emergency")
+    tour.page.locator("input[value=none]").check()
+    submit(tour.page, "/emergency")
+
+
 @state()
 def admin_users(tour):
     administered(tour)

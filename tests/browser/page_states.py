@@ -353,6 +353,16 @@ def account_unverified(tour):
 
 
 @state(with_mail=True)
+def account_added_without_mail(tour):
+    """The operator has added the user, who was sent nothing."""
+    person = Person()
+    tour.site.doorward.run("user", "add", person.email, "--name", person.name, "--password-stdin", text=person.password)
+    tour.open("/sign-in")
+    sign_in(tour.page, person)
+    assert tour.page.locator("form[action$='/verify']").count() == 0
+
+
+@state(with_mail=True)
 def account_email_pending(tour):
     person = tour.signed_up()
     changed(tour, "/account/email", email=f"new-{person.email}", password=person.password)

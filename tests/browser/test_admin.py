@@ -27,7 +27,7 @@ def test_an_operator_reads_why_somebody_was_refused_and_lets_them_in(admin, loop
 
     # The operator finds them by the start of the surname.
     admin.open("/admin")
-    press(admin.page, "nav a[href='/admin/users']")
+    press(admin.page, "nav > ul a[href='/admin/users']")
     fill(admin.page, "/admin/users", text="qui")
     submit(admin.page, "/admin/users")
     assert admin.page.locator("table tbody tr").count() == 1
@@ -88,7 +88,7 @@ def test_an_operator_who_is_not_signed_in_returns_to_the_page(admin, loopback, n
 
 def test_an_operator_downloads_the_trail(admin, loopback):
     admin.open("/admin/audit?kind=registered")
-    for form, name in (("export", "audit.jsonl"), ("checkpoint", "audit.checkpoint")):
+    for form, name in (("export", "audit.jsonl"), ("checkpoint", "audit.checkpoint.txt")):
         with admin.page.expect_download() as download:
             admin.page.locator(f"form[action$='/admin/audit/{form}'] button").click()
         assert download.value.suggested_filename == name

@@ -17,7 +17,7 @@ pub(super) static TEXTS: Texts = Texts {
         subject: format!("Bestätigen Sie Ihre E-Mail-Adresse für {service}"),
         heading: "Bestätigen Sie Ihre E-Mail-Adresse",
         paragraphs: vec![format!(
-            "Ein Konto bei {service} hat diese Adresse. Bestätigen Sie, dass es Ihre ist."
+            "Ein Konto bei {service} hat diese Adresse. Bestätigen Sie, dass sie Ihnen gehört."
         )],
         facts: Vec::new(),
         button: "Adresse bestätigen",
@@ -54,7 +54,7 @@ pub(super) static TEXTS: Texts = Texts {
         subject: format!("Neues Passwort für {service}"),
         heading: "Neues Passwort festlegen",
         paragraphs: vec![format!(
-            "Jemand hat für Ihr Konto bei {service} ein neues Passwort verlangt. Wenn Sie das waren, legen Sie es jetzt fest. Danach sind Sie auf allen Geräten abgemeldet."
+            "Jemand hat für Ihr Konto bei {service} ein neues Passwort angefordert. Wenn Sie das waren, legen Sie es jetzt fest. Danach sind Sie auf allen Geräten abgemeldet."
         )],
         facts: Vec::new(),
         button: "Neues Passwort festlegen",
@@ -78,7 +78,7 @@ pub(super) static TEXTS: Texts = Texts {
         subject: format!("Melden Sie sich bei {service} mit Ihrem Passwort an"),
         heading: "Melden Sie sich mit Ihrem Passwort an",
         paragraphs: vec![format!(
-            "Jemand hat einen Code verlangt, um sich mit Ihrem Konto bei {service} anzumelden. Ihr Konto hat ein Passwort, melden Sie sich also damit an. Wenn Sie es vergessen haben, verlangen Sie bei der Anmeldung ein neues."
+            "Jemand hat einen Code angefordert, um sich mit Ihrem Konto bei {service} anzumelden. Ihr Konto hat ein Passwort, melden Sie sich also damit an. Wenn Sie es vergessen haben, fordern Sie bei der Anmeldung ein neues an."
         )],
         facts: Vec::new(),
         button: "Anmelden",
@@ -91,7 +91,7 @@ pub(super) static TEXTS: Texts = Texts {
         subject: format!("Sie haben schon ein Konto bei {service}"),
         heading: "Sie haben schon ein Konto",
         paragraphs: vec![format!(
-            "Jemand hat diese Adresse bei {service} für ein anderes Konto angegeben. Sie gehört schon zu Ihrem. Wenn Sie das waren, melden Sie sich an. Wenn Sie Ihr Passwort vergessen haben, verlangen Sie bei der Anmeldung ein neues."
+            "Jemand hat diese Adresse bei {service} für ein anderes Konto angegeben. Sie gehört schon zu Ihrem Konto. Wenn Sie das waren, melden Sie sich an. Wenn Sie Ihr Passwort vergessen haben, fordern Sie bei der Anmeldung ein neues an."
         )],
         facts: Vec::new(),
         button: "Anmelden",
@@ -170,10 +170,10 @@ pub(super) static TEXTS: Texts = Texts {
         paragraphs: vec![
             match by {
                 DeletedBy::User => format!(
-                    "Ihr Konto bei {service} und alles, was dort über Sie gespeichert war, ist gelöscht. Wenn Sie das waren, müssen Sie nichts tun."
+                    "Ihr Konto bei {service} und was dort über Sie gespeichert war, sind gelöscht. Wenn Sie das waren, müssen Sie nichts tun."
                 ),
                 DeletedBy::Operator => format!(
-                    "Die Betreiber von {service} haben Ihr Konto und alles, was dort über Sie gespeichert war, gelöscht."
+                    "Die Betreiber von {service} haben Ihr Konto gelöscht und was dort über Sie gespeichert war."
                 ),
             },
             format!(
@@ -196,12 +196,12 @@ pub(super) static TEXTS: Texts = Texts {
         ),
     },
     factor_added: |service, kind, time| {
-        let (what, heading) = match kind {
-            FactorKind::Passkey => ("einen neuen Passkey", "Neuer Passkey"),
+        let (what, heading, it) = match kind {
+            FactorKind::Passkey => ("einen neuen Passkey", "Neuer Passkey", "ihn"),
             FactorKind::SecurityKey => {
-                ("einen neuen Sicherheitsschlüssel", "Neuer Sicherheitsschlüssel")
+                ("einen neuen Sicherheitsschlüssel", "Neuer Sicherheitsschlüssel", "ihn")
             }
-            FactorKind::Totp => ("eine neue Authenticator-App", "Neue Authenticator-App"),
+            FactorKind::Totp => ("eine neue Authenticator-App", "Neue Authenticator-App", "sie"),
         };
         Letter {
             subject: format!("{heading} für Ihr Konto bei {service}"),
@@ -211,7 +211,9 @@ pub(super) static TEXTS: Texts = Texts {
             )],
             facts: vec![("Zeit", time)],
             button: "Ihre zweiten Faktoren ansehen",
-            not_you: "Sie waren das nicht? Dann entfernen Sie ihn jetzt, beenden Sie alle anderen Sitzungen und ändern Sie Ihr Passwort.".into(),
+            not_you: format!(
+                "Sie waren das nicht? Dann entfernen Sie {it} jetzt, beenden Sie alle anderen Sitzungen und ändern Sie Ihr Passwort."
+            ),
             reason: your_account(service),
         }
     },
@@ -266,7 +268,7 @@ pub(super) static TEXTS: Texts = Texts {
         subject: format!("Wiederherstellungscode bei {service} benutzt"),
         heading: "Ein Wiederherstellungscode wurde benutzt",
         paragraphs: vec![format!(
-            "Jemand hat sich mit Ihrem Passwort und einem Wiederherstellungscode bei {service} angemeldet. Wenn Sie das waren, müssen Sie nichts tun. Der Code gilt nicht mehr; an seiner Stelle haben Sie einen neuen gesehen."
+            "Jemand hat sich mit Ihrem Passwort und einem Wiederherstellungscode bei {service} angemeldet. Wenn Sie das waren, müssen Sie nichts tun. Der Code gilt nicht mehr; an seiner Stelle wurde Ihnen ein neuer gezeigt."
         )],
         facts: vec![("Zeit", time), ("Wiederherstellungscodes", left.to_string())],
         button: "Ihre zweiten Faktoren ansehen",
@@ -276,8 +278,8 @@ pub(super) static TEXTS: Texts = Texts {
     },
     factor_refused: |service, attempt| {
         Letter {
-        subject: format!("Anmeldung bei {service} ohne zweiten Faktor"),
-        heading: "Jemand kennt Ihr Passwort",
+        subject: format!("Anmeldung bei {service} abgelehnt: zweiter Faktor fehlt"),
+        heading: "Vielleicht kennt jemand Ihr Passwort",
         paragraphs: vec![format!(
             "Jemand hat das richtige Passwort Ihres Kontos bei {service} eingegeben, aber nicht den richtigen zweiten Faktor. Die Anmeldung wurde abgelehnt. Wenn Sie das waren, müssen Sie nichts tun."
         )],
@@ -301,10 +303,10 @@ pub(super) static TEXTS: Texts = Texts {
         reason: your_account(service),
     },
     factor_reset_link: |service, time| Letter {
-        subject: format!("Link entfernt Ihre zweiten Faktoren bei {service}"),
-        heading: "Ein Link entfernt Ihre zweiten Faktoren",
+        subject: format!("Link zum Entfernen Ihrer zweiten Faktoren bei {service}"),
+        heading: "Link zum Entfernen Ihrer zweiten Faktoren",
         paragraphs: vec![format!(
-            "Die Betreiber von {service} haben einen Link erzeugt, der alle zweiten Faktoren Ihres Kontos entfernt. Sie geben ihn Ihnen selbst; er steht nicht in dieser Mail. Er gilt einmal, 30 Minuten lang, und nur mit Ihrem Passwort, wenn Sie eines haben."
+            "Die Betreiber von {service} haben einen Link erzeugt, der alle zweiten Faktoren Ihres Kontos entfernt. Sie erhalten ihn von den Betreibern selbst; er steht nicht in dieser Mail. Er gilt einmal, 30 Minuten lang, und nur mit Ihrem Passwort, wenn Sie eines haben."
         )],
         facts: vec![("Zeit", time)],
         button: "",

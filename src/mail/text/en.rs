@@ -162,10 +162,10 @@ pub(super) static TEXTS: Texts = Texts {
         paragraphs: vec![
             match by {
                 DeletedBy::User => format!(
-                    "Your account at {service} and everything stored about you there is deleted. If you did this, you need not do anything."
+                    "Your account at {service} and what was stored about you there are deleted. If you did this, you need not do anything."
                 ),
                 DeletedBy::Operator => format!(
-                    "The people who run {service} have deleted your account and everything stored about you there."
+                    "The people who run {service} have deleted your account and what was stored about you there."
                 ),
             },
             format!(
@@ -265,8 +265,8 @@ pub(super) static TEXTS: Texts = Texts {
     },
     factor_refused: |service, attempt| {
         Letter {
-        subject: format!("Sign-in stopped at {service}: second factor missing"),
-        heading: "Somebody has your password",
+        subject: format!("Sign-in refused at {service}: second factor missing"),
+        heading: "Somebody may have your password",
         paragraphs: vec![format!(
             "Somebody entered the right password of your account at {service}, but not the right second factor. They were not signed in. If it was you, you need not do anything."
         )],

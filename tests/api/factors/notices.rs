@@ -56,8 +56,10 @@ async fn a_user_is_told_of_every_change_and_of_every_code_that_was_used() {
         "{sent:?}"
     );
 
-    let wrong = answer_code(&server, &challenge(&server).await, "123456").await;
-    assert_eq!(wrong.status, 401);
+    for _ in 0..3 {
+        let wrong = answer_code(&server, &challenge(&server).await, "123456").await;
+        assert_eq!(wrong.status, 401);
+    }
     let sent = told(&server, &mut known).await;
     assert!(matches!(sent[..], [Message::FactorRefused { .. }]), "{sent:?}");
 
@@ -80,7 +82,6 @@ async fn due(server: &TestServer) -> Vec<Timestamp> {
 
 #[tokio::test]
 async fn a_right_password_without_the_factor_is_told_when_the_challenge_has_expired() {
-    const TEN_MINUTES: Duration = Duration::from_secs(10 * 60);
     let server = server().await;
     let mut ada = Person::register(&server).await;
     server.order("PATCH", ADA, "", json!({"emailVerified": true})).await;
@@ -144,38 +145,85 @@ async fn a_right_password_in_a_step_up_is_told_like_one_in_a_sign_in() {
     token(&answered);
 }
 
-#[tokio::test]
-async fn the_first_wrong_factor_is_told_at_once() {
-    let server = server().await;
-    let mut ada = Person::register(&server).await;
+const TEN_MINUTES: Duration = Duration::from_secs(10 * 60);
+
+/// A user with an app, and an answer that is wrong.
+async fn holder(server: &TestServer) -> (Person, &'static str) {
+    let mut ada = Person::register(server).await;
     server.order("PATCH", ADA, "", json!({"emailVerified": true})).await;
-    ada.add_totp(&server).await;
+    ada.add_totp(server).await;
+    let wrong = if ada.code(server) == "123456" { "654321" } else { "123456" };
+    (ada, wrong)
+}
+
+#[tokio::test]
+async fn who_mistypes_a_code_and_then_gives_a_right_one_is_told_nothing() {
+    let server = server().await;
+    let (mut ada, wrong) = holder(&server).await;
+    // Also a recovery code, and as often as somebody signs in.
+    for mistyped in [wrong, "AAAAA-BBBBB-CCCCC-DDDDD-EEEEE", wrong, wrong] {
+        let (asked, at) = (challenge(&server).await, server.now());
+        assert_eq!(answer_code(&server, &asked, mistyped).await.status, 401);
+        assert_eq!(due(&server).await, [at + TEN_MINUTES], "if no right one follows");
+        token(&answer_code(&server, &asked, &ada.code(&server)).await);
+        assert_eq!(due(&server).await, []);
+        server.let_pass(Duration::from_secs(60));
+    }
+}
+
+#[tokio::test]
+async fn the_third_wrong_factor_is_told_at_once() {
+    let server = server().await;
+    let (_ada, wrong) = holder(&server).await;
     let asked = challenge(&server).await;
     let at = server.now();
-    let wrong = if ada.code(&server) == "123456" { "654321" } else { "123456" };
-    assert_eq!(answer_code(&server, &asked, wrong).await.status, 401);
-    assert_eq!(due(&server).await, [at]);
+    for expected in [at + TEN_MINUTES, at + TEN_MINUTES, at, at] {
+        assert_eq!(answer_code(&server, &asked, wrong).await.status, 401);
+        assert_eq!(due(&server).await, [expected]);
+    }
     let sent = server.doorward.store().claim_mail(at, Duration::from_secs(60), 10).await.unwrap();
     assert!(sent.iter().any(|sent| matches!(sent.mail.message, Message::FactorRefused { .. })));
 }
 
+/// An attacker with the password can neither wait for the owner's sign-in nor spread guesses over challenges.
 #[tokio::test]
-async fn a_challenge_that_nobody_answers_does_not_keep_back_the_notice_of_a_wrong_factor() {
+async fn an_attacker_with_the_password_is_told_of_whatever_the_owner_does() {
     let server = server().await;
-    let mut ada = Person::register(&server).await;
-    server.order("PATCH", ADA, "", json!({"emailVerified": true})).await;
-    ada.add_totp(&server).await;
+    let (mut ada, wrong) = holder(&server).await;
+    // The owner is asked first, so that the mail waits for their challenge.
+    let owners = challenge(&server).await;
+    server.let_pass(Duration::from_secs(60));
+    let (attackers, at) = (challenge(&server).await, server.now());
+    assert_eq!(answer_code(&server, &attackers, wrong).await.status, 401);
+    token(&answer_code(&server, &owners, &ada.code(&server)).await);
+    assert_eq!(due(&server).await, [at + TEN_MINUTES], "that of the attacker's challenge");
+    server.let_pass(Duration::from_secs(60));
+    let at = server.now();
+    for _ in 0..3 {
+        let asked = challenge(&server).await;
+        assert_eq!(answer_code(&server, &asked, wrong).await.status, 401);
+    }
+    assert!(due(&server).await.contains(&at), "at once");
+}
+
+#[tokio::test]
+async fn a_challenge_that_nobody_answers_does_not_keep_back_the_notice_of_wrong_factors() {
+    let server = server().await;
+    let (_ada, wrong) = holder(&server).await;
     let (unanswered, asked_at) = (challenge(&server).await, server.now());
     server.let_pass(Duration::from_secs(60));
     let (asked, at) = (challenge(&server).await, server.now());
-    let wrong = if ada.code(&server) == "123456" { "654321" } else { "123456" };
-    // Told at once, and once, whichever challenge is answered.
-    for answered in [&asked, &asked, &unanswered] {
+    let waiting = [asked_at + TEN_MINUTES, at + TEN_MINUTES];
+    // Told at once from the third on, and once, whichever challenge is answered.
+    let hurried = [at, asked_at + TEN_MINUTES];
+    for (answered, expected) in [(&asked, waiting), (&asked, waiting), (&asked, hurried)] {
         assert_eq!(answer_code(&server, answered, wrong).await.status, 401);
         let mut told = due(&server).await;
         told.sort_unstable();
-        assert_eq!(told, [at, asked_at + Duration::from_secs(10 * 60)]);
+        assert_eq!(told, expected);
     }
+    assert_eq!(answer_code(&server, &unanswered, wrong).await.status, 401);
+    assert_eq!(due(&server).await.len(), 2);
 }
 
 #[tokio::test]

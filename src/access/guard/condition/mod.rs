@@ -132,13 +132,14 @@ impl Condition {
         self.fields_read.reachable
     }
 
-    /// Whether it is true for somebody who has just registered and verified an address of their own, at this host.
-    pub fn admits_stranger(&self, host: Option<&str>) -> bool {
+    /// Whether it is true for somebody who has just registered and verified an address of their own, at this host: with a passkey that
+    /// they have added, or with their password alone.
+    pub fn admits_stranger(&self, host: Option<&str>, has_passkey: bool) -> bool {
         let mut request = sample::request();
         if let Some(host) = host {
             request.host = Some(host.to_owned().into());
         }
-        self.holds(&sample::stranger_facts(), &request).is_ok()
+        self.holds(&sample::stranger_facts(has_passkey), &request).is_ok()
     }
 
     /// The fields of the request that it reads. The others need not be determined.

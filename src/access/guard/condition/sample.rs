@@ -39,15 +39,22 @@ pub(crate) fn caller_facts() -> CallerFacts {
     CallerFacts::new(&user, &session(&user, [192, 0, 2, 7].into()))
 }
 
-/// Somebody who has registered, verified an address, set up a passkey and just signed in with it.
-pub(crate) fn stranger_facts() -> CallerFacts {
+/// Somebody who has registered, verified an address and just signed in: with a passkey of their own, or with the password alone.
+pub(crate) fn stranger_facts(has_passkey: bool) -> CallerFacts {
     let mut user = user();
     user.name = Name::from_store("Somebody".into());
     user.email = Email::from_store("somebody@elsewhere.example".into());
     user.roles = std::iter::empty::<Role>().collect();
+    let method = match has_passkey {
+        true => Method::Passkey,
+        false => {
+            user.factors = std::iter::empty::<FactorKind>().collect();
+            Method::Password
+        }
+    };
     let now = request().time;
     let session = Session {
-        methods: Methods::at(now, [Method::Passkey]),
+        methods: Methods::at(now, [method]),
         authenticated_at: now,
         ..session(&user, [203, 0, 113, 7].into())
     };

@@ -113,6 +113,7 @@ impl From<status::Status> for Status {
             last_backup,
             audit_troubles,
             doctor,
+            sizes_at: _,
         } = status;
         Self {
             version: version.to_owned(),

@@ -8,7 +8,6 @@ use super::super::{
 };
 use crate::{
     account::audit::activity_of,
-    audit::Outcome,
     http::{Error, api::me::By},
 };
 
@@ -24,7 +23,7 @@ pub(in crate::http) async fn show_activity(visit: SignedInVisit) -> Result<Respo
         ActivityRow {
             at: event.id.time(),
             kind: &record.kind,
-            is_failure: record.outcome == Outcome::Failure,
+            is_failure: record.is_failure(),
             by: match by {
                 By::You => ActivityBy::Person,
                 By::Unknown => ActivityBy::Unknown,

@@ -49,7 +49,8 @@ use crate::{
 pub(in crate::http) async fn show(visit: Visit) -> Result<Response, Error> {
     let (done, pages) = (visit.parameter("done"), Arc::clone(&visit.pages));
     if visit.caller().is_none() && done.as_deref() == Some(DELETED) {
-        let message = Message::AccountDeleted;
+        let kept_days = pages.doorward().settings().audit.retention_days;
+        let message = Message::AccountDeleted { kept_days };
         return Ok(visit.message(StatusCode::OK, message, LinkTo::Start, "/"));
     }
     let Some(visit) = SignedInVisit::of(visit) else {
@@ -131,6 +132,7 @@ async fn page(visit: &SignedInVisit, outcome: Outcome<'_>) -> Result<Response, E
         email: user.email.as_str(),
         is_verified: user.email_verified,
         pending_email: pending_email.as_ref().map(Email::as_str),
+        is_verification_mailed: account::verify::is_mailed(doorward, user).await?,
         sends_mail: doorward.sends_mail(),
         has_password: user.has_password(),
         confirm: confirm(visit),

@@ -59,19 +59,11 @@ pub(super) async fn users_of<S>(
     visit: &AdminVisit<S>,
     events: &[AuditEvent],
 ) -> Result<Vec<User>, Error> {
-    let mut ids: Vec<_> = events
+    let named = events
         .iter()
         .flat_map(|event| [event.record.actor.person(), event.record.subject.as_deref()])
-        .flatten()
-        .filter_map(|id| id.parse().ok())
-        .collect();
-    ids.sort_unstable();
-    ids.dedup();
-    let mut users = Vec::with_capacity(ids.len());
-    for id in ids {
-        users.extend(visit.doorward().user_by_id(id).await?);
-    }
-    Ok(users)
+        .flatten();
+    visit.users(named.filter_map(|id| id.parse().ok()).collect()).await
 }
 
 /// `POST /admin/audit/export`: the events that the filter shows, as a file.
@@ -92,13 +84,13 @@ pub(in crate::http) async fn prove(
 ) -> Result<Response, Error> {
     let id = form.typed("id").parse().map_err(|_| Error::NotFound)?;
     let proof = audit::prove(visit.doorward(), id).await?.ok_or(Error::NotFound)?;
-    Ok(text_file(proof.to_string(), "attachment; filename=\"event.tlog-proof\""))
+    Ok(text_file(proof.to_string(), "attachment; filename=\"event.tlog-proof.txt\""))
 }
 
 /// `POST /admin/audit/checkpoint`: the signed state of the trail, as a file.
 pub(in crate::http) async fn checkpoint(visit: AdminVisit<AuditRead>) -> Result<Response, Error> {
     let checkpoint = audit::checkpoint(visit.doorward()).await?;
-    Ok(text_file(checkpoint.to_string(), "attachment; filename=\"audit.checkpoint\""))
+    Ok(text_file(checkpoint.to_string(), "attachment; filename=\"audit.checkpoint.txt\""))
 }
 
 fn text_file(text: String, disposition: &'static str) -> Response {

@@ -98,6 +98,8 @@ async fn page<S>(
         true => doorward.store().invitations(None, after.as_ref(), PAGE_ROWS, now).await?,
         false => Vec::new(),
     };
+    let inviters = invitations.iter().filter_map(|invitation| invitation.invited_by);
+    let users = visit.users(inviters.collect()).await?;
     let last = invitations.last().filter(|_| invitations.len() == PAGE_ROWS);
     let next = last.map(|last| {
         let key = last.email.key();
@@ -107,6 +109,7 @@ async fn page<S>(
     let view = AdminInvitations {
         now,
         invitations: &invitations,
+        users: &users,
         next,
         may_write: visit.may(Scope::InvitationsWrite),
         sends_mail: doorward.sends_mail(),

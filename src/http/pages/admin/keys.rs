@@ -115,7 +115,7 @@ async fn page<S>(
         false => Vec::new(),
     };
     let (has_more, found) = (found.len() > PAGE_ROWS, &found[..found.len().min(PAGE_ROWS)]);
-    let users = keys::owners(doorward, found).await?;
+    let users = visit.users(found.iter().filter_map(|key| key.owner).collect()).await?;
     let last = found.last().filter(|_| has_more);
     let offered = offered(visit).into_iter().map(|scope| {
         let is_chosen = chosen.contains(&scope);

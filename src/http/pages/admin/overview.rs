@@ -5,7 +5,7 @@ use axum::response::Response;
 use super::{
     super::{
         form_refusal::{FormFailure, FormRefusal},
-        view::{Overview, Place, RefusedForm},
+        view::{EmergencyDone, Overview, Place, RefusedForm},
     },
     AdminVisit, FreshAdminVisit, guards,
 };
@@ -19,6 +19,7 @@ use crate::{
     http::{
         Error,
         admin::{self, StatusRead},
+        api::admin::emergency::EmergencyReport,
         form::{FaultRecorded, PageForm},
     },
 };
@@ -35,14 +36,21 @@ pub(in crate::http) async fn run_emergency(
     visit: FreshAdminVisit<admin::Emergency>,
     PageForm(mut form): PageForm,
 ) -> Result<Response, Error> {
-    let typed = vec![("passwords", form.typed("passwords"))];
-    let passwords = form.required("passwords", |text| {
-        emergency::parse_new_passwords(text.trim()).ok_or_else(|| Fault::malformed("Not valid"))
+    let typed = ["passwords", "role"].map(|name| (name, form.typed(name))).to_vec();
+    let role = form.optional("role", Ok).ok().flatten().unwrap_or_default();
+    let passwords = form.required("passwords", |choice| {
+        let whose = match &*choice {
+            "role" => format!("role:{}", role.trim()),
+            choice => choice.to_owned(),
+        };
+        emergency::parse_new_passwords(&whose).ok_or_else(|| Fault::malformed("Not valid"))
     });
     match passwords {
         Ok(passwords) => {
-            emergency::run(visit.doorward(), &passwords, &visit.by).await?;
-            let mut response = visit.redirect("/sign-in?signed-out=everywhere");
+            let done = emergency::run(visit.doorward(), &passwords, &visit.by).await?;
+            let report = EmergencyReport::from(done);
+            let html = EmergencyDone { report: &report }.render(&visit.context());
+            let mut response = visit.admin_page(html, None);
             visit.remove_cookie(&mut response);
             Ok(response)
         }

@@ -1,6 +1,6 @@
 //! A request for a page of the administration: what whoever sent it may do, and how they are answered.
 
-use std::{marker::PhantomData, ops::Deref, sync::Arc};
+use std::{collections::BTreeSet, marker::PhantomData, ops::Deref, sync::Arc};
 
 use axum::{
     extract::FromRequestParts,
@@ -27,6 +27,7 @@ use crate::{
         Error,
         admin::{Needs, scopes_of},
     },
+    user::{User, UserId},
 };
 
 /// A request for a page by a signed-in person with the scope `S`. For those who administer nothing, the page does not exist.
@@ -176,6 +177,15 @@ impl<S> AdminVisit<S> {
 
     pub(super) fn texts(&self) -> &'static Texts {
         Texts::of(self.language)
+    }
+
+    /// Those of these users who still exist.
+    pub(super) async fn users(&self, ids: BTreeSet<UserId>) -> Result<Vec<User>, Error> {
+        let mut users = Vec::with_capacity(ids.len());
+        for id in ids {
+            users.extend(self.doorward().user_by_id(id).await?);
+        }
+        Ok(users)
     }
 
     /// The answer to an order beyond what the person may do.

@@ -2,7 +2,7 @@
 
 use super::{
     FieldFault, FormError, LinkTo, Message, MessageText, Notice, Span, Texts, activity, admin,
-    factors, keys,
+    events, examples, factors, keys,
 };
 use crate::{
     access::guard::{Ask, Missing},
@@ -114,6 +114,11 @@ pub(super) static TEXTS: Texts = Texts {
             "Wir haben eine Mail an {address} gesendet. Öffnen Sie den Link darin oder geben Sie den Code ein."
         )
     },
+    verification_offered: |address| {
+        format!(
+            "{address} ist nicht bestätigt. Wir können eine Mail mit einem Link und einem Code dorthin senden."
+        )
+    },
     pending_email: |address| {
         format!(
             "{address} wird Ihre Adresse, sobald Sie sie bestätigen. Wir haben eine Mail dorthin gesendet. Öffnen Sie den Link darin oder geben Sie den Code ein."
@@ -145,7 +150,7 @@ pub(super) static TEXTS: Texts = Texts {
     sign_out_everywhere: "Überall abmelden",
     sign_out_everywhere_explanation: "Beendet alle Sitzungen, auch diese.",
     invitations: "Einladungen",
-    invitations_explanation: "Wen Sie einladen, kann mit der Adresse, die Sie angeben, ein Konto anlegen.",
+    invitations_explanation: "Wer Ihre Einladung erhält, kann mit der Adresse, die Sie angeben, ein Konto anlegen.",
     invite: "Einladen",
     hand_over: |address| {
         format!(
@@ -163,7 +168,7 @@ pub(super) static TEXTS: Texts = Texts {
     data_explanation: "Alles über Sie Gespeicherte als JSON-Datei.",
     export: "Daten herunterladen",
     delete: "Konto löschen",
-    delete_explanation: "Löscht Ihr Konto und alles, was über Sie gespeichert ist, sofort und endgültig, samt dem Zugang zu allen Apps.",
+    delete_explanation: "Löscht Ihr Konto und was über Sie gespeichert ist, sofort und endgültig, samt dem Zugang zu allen Apps. Das Protokoll behält eine Zeit lang, dass es geschehen ist, ohne Ihren Namen und Ihre Adresse.",
     delete_without_password: "Ihr Konto hat kein Passwort, mit dem Sie das bestätigen können. Legen Sie zuerst eines fest.",
     delete_confirm: "Mein Konto endgültig löschen",
 
@@ -197,6 +202,7 @@ pub(super) static TEXTS: Texts = Texts {
 
     factors: factors::de::TEXTS,
     activity: activity::de::TEXTS,
+    events: events::de::TEXTS,
     admin: admin::de::TEXTS,
     keys: keys::de::TEXTS,
 
@@ -230,7 +236,9 @@ pub(super) static TEXTS: Texts = Texts {
         Notice::InvitationRevoked => "Die Einladung ist zurückgezogen.",
         Notice::KeyRevoked => "Der Schlüssel ist zurückgezogen.",
         Notice::AnswerExpired => "Das hat zu lange gedauert. Bitte melden Sie sich noch einmal an.",
-        Notice::Confirmed => "Sie sind es. Machen Sie innerhalb der nächsten 10 Minuten weiter.",
+        Notice::Confirmed => {
+            "Das ist bestätigt. Machen Sie innerhalb der nächsten 10 Minuten weiter."
+        }
         Notice::Recovered => {
             "Sie haben einen Wiederherstellungscode benutzt. Entfernen Sie unten, was Sie verloren haben, und fügen Sie Ersatz hinzu."
         }
@@ -288,7 +296,7 @@ pub(super) static TEXTS: Texts = Texts {
             format!("Verwenden Sie höchstens {maximum} Zeichen.")
         }
         FieldFault::Rule(FaultKind::InvalidEmail) => {
-            "Geben Sie eine E-Mail-Adresse wie ada@example.com ein.".into()
+            concat!("Geben Sie eine E-Mail-Adresse wie ", examples::email!(), " ein.").into()
         }
         FieldFault::Rule(FaultKind::InvalidName) => {
             "Dieser Name enthält Zeichen, die nicht erlaubt sind.".into()
@@ -311,7 +319,7 @@ pub(super) static TEXTS: Texts = Texts {
         FieldFault::InvalidCondition => "Diese Bedingung ist nicht gültig.".into(),
         FieldFault::InvalidKeyDays => "Geben Sie eine Anzahl von 1 bis 3660 Tagen ein.".into(),
         FieldFault::TooManyRoles => {
-            "Mehr Rollen kann eine Person nicht haben. Widerrufen Sie zuerst eine.".into()
+            "Mehr Rollen kann eine Person nicht haben. Entziehen Sie zuerst eine.".into()
         }
         FieldFault::InvalidDays => "Geben Sie eine Anzahl von 1 bis 90 Tagen ein.".into(),
         FieldFault::AlreadyInvited => "Diese Adresse hat schon jemand anderes eingeladen.".into(),
@@ -396,10 +404,17 @@ pub(super) static TEXTS: Texts = Texts {
             "Im Moment nicht verfügbar",
             "Bitte versuchen Sie es gleich noch einmal.",
         ),
-        Message::AccountDeleted => MessageText::new(
-            "Ihr Konto ist gelöscht",
-            "Alles, was über Sie gespeichert war, ist entfernt, und Sie sind überall abgemeldet.",
-        ),
+        Message::AccountDeleted { kept_days } => MessageText {
+            heading: "Ihr Konto ist gelöscht",
+            explanation: format!(
+                "Ihr Konto und was über Sie gespeichert war, sind gelöscht, und Sie sind überall abgemeldet. Als Nachweis, was geschehen ist, behält das Protokoll {} Kennungen, Arten und Zeiten von Ereignissen, aber weder Ihren Namen noch Ihre Adresse noch Ihre Netze.",
+                match kept_days {
+                    0 => "unbegrenzt".into(),
+                    1 => "einen Tag lang".into(),
+                    days => format!("{days} Tage lang"),
+                }
+            ),
+        },
         Message::NeedsMail => MessageText::new(
             "Dieser Dienst sendet keine Mails",
             "Bitten Sie die Betreiber um Hilfe.",
@@ -441,7 +456,7 @@ pub(super) static TEXTS: Texts = Texts {
             "Machen Sie dort weiter, wo Sie begonnen haben, oder auf diesem Gerät.",
         ),
         Message::SignUpMailed => MessageText::new(
-            "Sehen Sie in Ihre Mails",
+            "Sehen Sie in Ihrem Posteingang nach",
             "Wir haben Ihnen eine Mail gesendet. Darin steht, wie es weitergeht. Das kann einige Minuten dauern. Sehen Sie auch im Spam-Ordner nach.",
         ),
     },

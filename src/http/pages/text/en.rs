@@ -2,7 +2,7 @@
 
 use super::{
     FieldFault, FormError, LinkTo, Message, MessageText, Notice, Span, Texts, activity, admin,
-    factors, keys,
+    events, examples, factors, keys,
 };
 use crate::{
     access::guard::{Ask, Missing},
@@ -108,6 +108,9 @@ pub(super) static TEXTS: Texts = Texts {
     verification_mailed: |address| {
         format!("We sent a mail to {address}. Open its link, or type its code.")
     },
+    verification_offered: |address| {
+        format!("{address} is not confirmed. We can send a mail with a link and a code to it.")
+    },
     pending_email: |address| {
         format!(
             "{address} becomes your address when you confirm it. We sent a mail there. Open its link, or type its code."
@@ -155,7 +158,7 @@ pub(super) static TEXTS: Texts = Texts {
     data_explanation: "Everything that is stored about you, as a JSON file.",
     export: "Download your data",
     delete: "Delete account",
-    delete_explanation: "Deletes your account and everything stored about you, at once and for good. You lose access to all apps.",
+    delete_explanation: "Deletes your account and what is stored about you, at once and for good, with your access to all apps. The audit trail keeps for a time that it happened, without your name and address.",
     delete_without_password: "Your account has no password to confirm this with. Set one first.",
     delete_confirm: "Delete my account for good",
 
@@ -189,6 +192,7 @@ pub(super) static TEXTS: Texts = Texts {
 
     factors: factors::en::TEXTS,
     activity: activity::en::TEXTS,
+    events: events::en::TEXTS,
     admin: admin::en::TEXTS,
     keys: keys::en::TEXTS,
 
@@ -274,7 +278,7 @@ pub(super) static TEXTS: Texts = Texts {
             format!("Use at most {maximum} {}.", characters(maximum))
         }
         FieldFault::Rule(FaultKind::InvalidEmail) => {
-            "Enter an e-mail address such as ada@example.com.".into()
+            concat!("Enter an e-mail address such as ", examples::email!(), ".").into()
         }
         FieldFault::Rule(FaultKind::InvalidName) => {
             "This name has characters that are not allowed.".into()
@@ -371,10 +375,17 @@ pub(super) static TEXTS: Texts = Texts {
         Message::Unavailable => {
             MessageText::new("Not available at the moment", "Please try again shortly.")
         }
-        Message::AccountDeleted => MessageText::new(
-            "Your account is deleted",
-            "Everything that was stored about you is gone, and you are signed out everywhere.",
-        ),
+        Message::AccountDeleted { kept_days } => MessageText {
+            heading: "Your account is deleted",
+            explanation: format!(
+                "Your account and what was stored about you are deleted, and you are signed out everywhere. As a proof of what happened, the audit trail keeps ids, kinds and times of events {}, but no name, address or network of yours.",
+                match kept_days {
+                    0 => "without a limit".into(),
+                    1 => "for a day".into(),
+                    days => format!("for {days} days"),
+                }
+            ),
+        },
         Message::NeedsMail => {
             MessageText::new("This service sends no mail", "Ask the people who run it for help.")
         }

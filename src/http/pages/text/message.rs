@@ -41,7 +41,10 @@ pub enum Message {
     Internal,
     /// A temporary internal failure (503).
     Unavailable,
-    AccountDeleted,
+    /// What stays of it in the audit trail, and for so many days; 0 is for ever.
+    AccountDeleted {
+        kept_days: u32,
+    },
     /// The service sends no mail (501).
     NeedsMail,
     /// The link that confirms an address was used, has expired or is not valid (410).

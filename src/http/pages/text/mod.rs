@@ -4,20 +4,25 @@ mod activity;
 mod admin;
 mod de;
 mod en;
+mod events;
+mod examples;
 mod factors;
 mod keys;
 mod message;
 mod notice;
+mod number;
 mod problem;
 mod time;
 
 pub use self::{
     activity::ActivityTexts,
     admin::{AdminTexts, Done},
+    events::EventTexts,
     factors::{Before, FactorTexts, Follows},
     keys::KeyTexts,
     message::{Message, MessageText},
     notice::{LinkTo, Notice},
+    number::grouped,
     problem::{FieldFault, FormError},
     time::Span,
 };
@@ -118,6 +123,8 @@ pub struct Texts {
     pub verified: &'static str,
     pub not_verified: &'static str,
     pub verification_mailed: fn(&str) -> String,
+    /// No mail was sent.
+    pub verification_offered: fn(&str) -> String,
     pub pending_email: fn(&str) -> String,
     pub cancel_change: &'static str,
     pub change: &'static str,
@@ -192,6 +199,8 @@ pub struct Texts {
     pub factors: FactorTexts,
     /// What happened to the account.
     pub activity: ActivityTexts,
+    /// Events of the audit trail.
+    pub events: EventTexts,
     /// The administration.
     pub admin: AdminTexts,
     /// API keys.

@@ -23,6 +23,8 @@ pub struct Account<'a> {
     pub is_verified: bool,
     /// A new address that is still to be verified.
     pub pending_email: Option<&'a str>,
+    /// Whether a mail that verifies the address was sent and is still valid.
+    pub is_verification_mailed: bool,
     pub sends_mail: bool,
     pub has_password: bool,
     /// How the person confirms a new address, a new password and the end of the account.
@@ -214,14 +216,22 @@ impl Account<'_> {
         })
     }
 
-    /// The address that a mail was sent to, and what it is for.
+    /// The address that has to be verified, and what to do about it.
     fn unconfirmed(&self, t: &Texts) -> Option<(&str, String)> {
         match self.pending_email {
             _ if !self.sends_mail => None,
             Some(address) => Some((address, (t.pending_email)(address))),
             None if self.is_verified => None,
-            None => Some((self.email, (t.verification_mailed)(self.email))),
+            None if self.is_verification_mailed => {
+                Some((self.email, (t.verification_mailed)(self.email)))
+            }
+            None => Some((self.email, (t.verification_offered)(self.email))),
         }
+    }
+
+    /// Whether a mail with a code that can still be typed was sent.
+    fn is_mailed(&self) -> bool {
+        self.pending_email.is_some() || self.is_verification_mailed
     }
 
     /// Whether the forms that change the address and delete the account can be sent.

@@ -47,7 +47,7 @@ pub enum ActivityBy {
 
 /// An event in words.
 struct Row {
-    what: &'static str,
+    what: String,
     is_failure: bool,
     /// Who, with what and from where.
     origin: String,
@@ -86,11 +86,11 @@ impl Row {
         let device = user_agent.map(|text| Device::of(text).in_words(t.language));
         let parts = [by.map(str::to_owned), device, address.map(str::to_owned)];
         Self {
-            what: (t.activity.kind)(kind),
+            what: t.events.named(kind),
             is_failure: *is_failure,
             origin: parts.into_iter().flatten().map(|part| format!("{part} · ")).collect(),
             minute: at.to_minute(),
-            exact: t.language.time(at.millis()),
+            exact: t.language.moment(at.millis()),
             ago: (t.ago)(Span::between(*at, now)),
         }
     }

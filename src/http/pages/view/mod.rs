@@ -33,7 +33,7 @@ pub use self::{
     account::{Account, AppLink, Confirm, FailedForm, OpenForm, SessionRow},
     activity::{Activity, ActivityBy, ActivityRow, MAX_ACTIVITY_ROWS},
     admin::{
-        AdminInvitations, ApiKeys, AuditTrail, Frame, GuardPage, GuardRow, Guards,
+        AdminInvitations, ApiKeys, AuditTrail, EmergencyDone, Frame, GuardPage, GuardRow, Guards,
         MAX_USER_SESSIONS, MailQueue, NewUserPage, Overview, Place, RefusalPage, Refusals,
         RefusedForm, Secret, SigningKeysPage, UserPage, Users,
     },

@@ -1,11 +1,18 @@
 //! Guards, refusals, signing keys, mail and the overview.
 
 use axum::http::header;
-use doorward::internals::data_folder::{DataFolder, DoctorReport};
+use doorward::{
+    Settings,
+    internals::{
+        Internals,
+        data_folder::{DataFolder, DoctorReport},
+        token::one_time::Purpose,
+    },
+};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::pages::PASSWORD;
+use crate::{outbox, pages::PASSWORD, support::with_mail};
 
 #[tokio::test]
 async fn the_overview_shows_how_the_service_is_doing() {
@@ -246,12 +253,25 @@ async fn the_audit_trail_is_filtered_and_exported() {
     Browser::of(&server, "Eve", EVE).await;
     let page = page_of(&server, EVE).await;
     assert_eq!(admin.post(&format!("{page}/grant"), &[("role", "staff")]).await.status, 303);
-    let granted = "role granted";
+    let granted = "Role granted";
     let shown = admin.get("/admin/audit").await;
-    assert_shows(&shown, 200, &[granted, "registered", "Eve", "<option>role_granted</option>"]);
+    assert_shows(
+        &shown,
+        200,
+        &[
+            granted,
+            "Account created",
+            "Eve",
+            "<option value=\"role_granted\">Role granted</option>",
+        ],
+    );
     let shown = admin.get("/admin/audit?user=eve%40example.com&kind=role_granted").await;
-    assert_shows(&shown, 200, &[granted, "role: staff", "<option selected>role_granted"]);
-    assert!(!shown.body.contains("<span dir=\"auto\">registered</span>"), "{}", shown.body);
+    assert_shows(
+        &shown,
+        200,
+        &[granted, "Role staff.", "<option value=\"role_granted\" selected>"],
+    );
+    assert!(!shown.body.contains("<div>Account created"), "{}", shown.body);
     let shown = admin.get("/admin/audit?to=2020-01-01").await;
     assert_shows(&shown, 200, &["No event matches.", "value=\"2020-01-01\""]);
     let wrong = admin.get("/admin/audit?from=yesterday&user=nobody").await;
@@ -312,4 +332,46 @@ async fn a_key_of_a_machine_is_made_shown_once_and_revoked() {
     let page = admin.get("/admin/keys").await;
     assert_shows(&page, 200, &["tag bad\">Revoked"]);
     assert!(!page.body.contains("/admin/keys/revoke"));
+}
+
+#[tokio::test]
+async fn an_emergency_is_a_choice_ends_with_a_summary_and_mails_links_to_those_without_their_password()
+ {
+    let settings = |settings: Settings| with_mail(settings).with("public_url", PUBLIC);
+    let server = TestServer::open_with(settings).await;
+    let mut admin = admin_browser(&server).await;
+    Browser::of(&server, "Eve", EVE).await;
+    let page = admin.get("/admin").await;
+    assert_shows(
+        &page,
+        200,
+        &["type=\"radio\" name=\"passwords\" value=\"all\"", "Which passwords are removed?"],
+    );
+    for (fields, kept) in [
+        (&[("passwords", "role")][..], "value=\"role\" required checked"),
+        (&[("passwords", "role"), ("role", "two words")], "value=\"two words\""),
+        (&[("passwords", "everybody")], "<details open>"),
+        (&[], "<details open>"),
+    ] {
+        assert_shows(&admin.post("/admin/emergency", fields).await, 400, &[kept]);
+    }
+    assert_eq!(outbox::reset_links(&server, ADMIN).await, 0);
+    let fields = [("passwords", "role"), ("role", "admin")];
+    let done = admin.post("/admin/emergency", &fields).await;
+    let summary = [
+        "2 sessions ended",
+        "1 password removed",
+        "1 link to a new password mailed",
+        "secret of cookies",
+    ];
+    assert_shows(&done, 200, &summary);
+    assert_eq!(admin.get("/admin").await.status, 303, "the administrator is signed out");
+    assert_eq!(outbox::reset_links(&server, ADMIN).await, 1);
+    assert_eq!(outbox::reset_links(&server, EVE).await, 0, "she keeps her password");
+    // The link was made after everything before it was voided.
+    let link = outbox::one_time(&server, ADMIN, Purpose::ResetPassword).await;
+    let secret = server.doorward.one_time_secrets().secret(link, Purpose::ResetPassword);
+    let body = json!({"code": secret.as_str(), "password": "another horse battery"});
+    let reset = server.post("/api/auth/reset", &body).await;
+    assert!(reset.status.is_success(), "{}", reset.body);
 }

@@ -1,10 +1,14 @@
 //! The words of the administration in German.
 
-use super::{AdminTexts, Done};
-use crate::{doorward::TrailPart, token::signing_keys::KeyStatus};
+use super::{super::examples, AdminTexts, Done};
+use crate::{
+    doorward::TrailPart, http::api::admin::emergency::EmergencyReport,
+    token::signing_keys::KeyStatus,
+};
 
 pub(in super::super) const TEXTS: AdminTexts = AdminTexts {
     administration: "Verwaltung",
+    menu: "Menü",
     overview: "Übersicht",
     users: "Personen",
     invitations: "Einladungen",
@@ -24,6 +28,7 @@ pub(in super::super) const TEXTS: AdminTexts = AdminTexts {
     outcome: "Ergebnis",
     user: "Person",
     nobody: "Niemand",
+    unknown: "Unbekannt",
     created: "Erstellt",
     validity: "Gültigkeit",
 
@@ -47,7 +52,7 @@ pub(in super::super) const TEXTS: AdminTexts = AdminTexts {
     // One user.
     roles_explanation: "Guards und Regeln fragen nach Rollen.",
     no_roles: "Keine Rollen. Mit einer Rolle kommt die Person durch einen Guard, der danach fragt.",
-    grant: "Rolle geben",
+    grant: "Rolle erteilen",
     grant_question: "Das gilt ab der nächsten Anfrage der Person.",
     role_hint: "1 bis 64 Buchstaben, Ziffern und _ - : . /",
     revoke_role_question: "Die Person verliert diese Rolle mit der nächsten Anfrage.",
@@ -101,7 +106,7 @@ pub(in super::super) const TEXTS: AdminTexts = AdminTexts {
     enable: "Freigeben",
     enable_question: "Die Person kann sich wieder anmelden, mit dem bisherigen Passwort. Wenn jemand anders im Konto war, sichern Sie es zuerst.",
     delete: "Löschen",
-    delete_question: "Löscht das Konto und alles, was über die Person gespeichert ist, sofort und endgültig.",
+    delete_question: "Löscht das Konto und was über die Person gespeichert ist, sofort und endgültig. Das Protokoll behält Kennungen, Arten und Zeiten von Ereignissen als Nachweis, audit.retention Tage lang.",
 
     // Invitations.
     invite_explanation: "Wer die Einladung hat, legt ein Konto mit dieser Adresse an.",
@@ -111,7 +116,6 @@ pub(in super::super) const TEXTS: AdminTexts = AdminTexts {
     by_hand_hint: "Dann gilt die Adresse als nicht bestätigt.",
     revoke_invitation: "Niemand kann damit mehr ein Konto anlegen.",
     invited_by: "Eingeladen von",
-    by_user: "Eine Person",
     by_operator: "Betreiber",
     no_invitations: "Keine Einladung ist offen.",
 
@@ -163,6 +167,7 @@ pub(in super::super) const TEXTS: AdminTexts = AdminTexts {
     would_be_refused: "Würde abgelehnt",
     no_guards: "Kein Guard ist deklariert. Fügen Sie einen zu den Einstellungen hinzu.",
     origins: "Apps",
+    to_check: "Zu prüfen",
     try_guard: "Was würde er sagen?",
     try_guard_explanation: "Die Entscheidung über eine Person, die sich gerade angemeldet hat. Nichts wird gezählt, und niemand wird angemeldet.",
     try_guard_button: "Entscheidung zeigen",
@@ -177,7 +182,7 @@ pub(in super::super) const TEXTS: AdminTexts = AdminTexts {
     would_be_refused_by_guard: "Wer kürzlich abgelehnt worden wäre",
 
     // Signing keys.
-    signing_keys_explanation: "Damit sind Token signiert. Apps holen die öffentlichen Hälften.",
+    signing_keys_explanation: "Damit werden Token signiert. Apps holen die öffentlichen Hälften.",
     algorithm: "Algorithmus",
     until: "Bis",
     rotate: "Neuen Schlüssel veröffentlichen",
@@ -206,19 +211,69 @@ pub(in super::super) const TEXTS: AdminTexts = AdminTexts {
     machine: "Einer Maschine",
     scopes: "Was er darf",
     key_name_hint: "Zum Beispiel das Programm, das ihn benutzt.",
-    key_condition_hint: "Eine Bedingung in CEL, zum Beispiel request.address.inNetwork(\"192.0.2.0/24\").",
+    key_condition_hint: concat!(
+        "Eine Bedingung in CEL, zum Beispiel ",
+        examples::condition!(),
+        "."
+    ),
     revoke_key_question: "Was ihn benutzt, wird ab der nächsten Anfrage abgelehnt.",
     revoked: "Widerrufen",
     expired: "Abgelaufen",
     deleted_user: "Eine gelöschte Person",
-    no_keys: "Es gibt keinen API-Schlüssel.",
+    no_keys: "Es gibt keine API-Schlüssel.",
 
     // Emergency.
     emergency: "Notfall",
     emergency_explanation: "Nach dem Diebstahl der Datenbank, einer Sicherung oder der Schlüssel.",
     emergency_question: "Ersetzt alle Schlüssel, meldet alle ab, auch Sie, und macht alle Links, Codes, Einladungen und API-Schlüssel ungültig.",
-    emergency_passwords: "Wessen Passwörter entfernt werden",
-    emergency_passwords_hint: "all (alle), none (keine) oder role:NAME",
+    emergency_passwords: "Welche Passwörter werden entfernt?",
+    emergency_all: "Alle",
+    emergency_of_role: "Die aller Personen mit der Rolle unten",
+    emergency_none: "Keine",
+    emergency_role_hint: concat!(
+        "Nur wenn Sie das oben gewählt haben, zum Beispiel ",
+        examples::role!(),
+        "."
+    ),
+    emergency_done: "Alles ist ersetzt und widerrufen",
+    emergency_after: "Alle sind abgemeldet, auch Sie.",
+    emergency_summary: |report| {
+        let EmergencyReport {
+            keys_revoked,
+            keys_in_file,
+            sessions_ended,
+            codes_revoked,
+            mails_deleted,
+            invitations_revoked,
+            api_keys_revoked,
+            passwords_removed,
+            links_mailed,
+        } = report;
+        let counted = |count: usize, one: &str, several: &str| {
+            format!("{count} {}", if count == 1 { one } else { several })
+        };
+        let mut lines = vec![
+            counted(keys_revoked.len(), "Signaturschlüssel ersetzt", "Signaturschlüssel ersetzt"),
+            "Geheimnis der Cookies und Links ersetzt".into(),
+            counted(*sessions_ended, "Sitzung beendet", "Sitzungen beendet"),
+            counted(*codes_revoked, "Link oder Code ungültig", "Links und Codes ungültig"),
+            counted(*mails_deleted, "Mail damit gelöscht", "Mails damit gelöscht"),
+            counted(*invitations_revoked, "Einladung ungültig", "Einladungen ungültig"),
+            counted(*api_keys_revoked, "API-Schlüssel widerrufen", "API-Schlüssel widerrufen"),
+            counted(*passwords_removed, "Passwort entfernt", "Passwörter entfernt"),
+        ];
+        if *links_mailed > 0 {
+            let (one, several) = (
+                "Link zu einem neuen Passwort verschickt",
+                "Links zu neuen Passwörtern verschickt",
+            );
+            lines.push(counted(*links_mailed, one, several));
+        }
+        if !keys_in_file.is_empty() {
+            lines.push("Die Schlüssel in der Datei von token.key_file signieren weiter: Ersetzen Sie sie und starten Sie jeden Server neu.".into());
+        }
+        lines
+    },
 
     // Audit trail.
     proof: "Beweis",
@@ -226,6 +281,9 @@ pub(in super::super) const TEXTS: AdminTexts = AdminTexts {
     sign_ins: "Anmeldungen",
     failed_sign_ins: "Fehlgeschlagene Anmeldungen",
     sign_ups: "Neue Konten",
+    last_days: "Die letzten 30 Tage",
+    days_explanation: "Nach Tagen in UTC. Ein Ereignis zählt innerhalb einer Minute.",
+    none_on_any_day: "An keinem Tag.",
     activity: "Aktivität",
     all_activity: "Alle Aktivitäten",
     export: "Exportieren",
@@ -234,10 +292,12 @@ pub(in super::super) const TEXTS: AdminTexts = AdminTexts {
     from: "Von",
     to: "Vor",
     event: "Ereignis",
-    actor: "Durch",
-    concerns: "Über",
+    by: "durch",
+    concerns: "Wer",
+    origin: "Von wo",
     failed: "Fehlgeschlagen",
     no_events: "Kein Ereignis passt dazu.",
+    counted_at: |at| format!("Gezählt am {at}."),
 
     failures_counted: |used, size| {
         format!("{used} von {size} Fehlversuchen zählen gegen dieses Konto.")
@@ -259,7 +319,7 @@ pub(in super::super) const TEXTS: AdminTexts = AdminTexts {
         Done::Changed => "Die Änderungen sind gespeichert.",
         Done::Verified => "Die Adresse gilt als bestätigt.",
         Done::Unverified => "Die Adresse gilt als nicht bestätigt.",
-        Done::Granted => "Die Rolle ist gegeben.",
+        Done::Granted => "Die Rolle ist erteilt.",
         Done::Revoked => "Das ist widerrufen.",
         Done::Unlocked => "Das Konto ist entsperrt.",
         Done::SessionEnded => "Die Sitzung ist beendet.",
@@ -275,6 +335,8 @@ pub(in super::super) const TEXTS: AdminTexts = AdminTexts {
         Done::Invited => "Die Einladung ist unterwegs.",
         Done::KeyPublished => "Ein neuer Schlüssel ist veröffentlicht.",
         Done::MailRetried => "Alle E-Mails werden erneut versucht.",
-        Done::Confirmed => "Sie sind es. Machen Sie innerhalb der nächsten 10 Minuten weiter.",
+        Done::Confirmed => {
+            "Das ist bestätigt. Machen Sie innerhalb der nächsten 10 Minuten weiter."
+        }
     },
 };

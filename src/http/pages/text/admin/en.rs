@@ -1,10 +1,14 @@
 //! The words of the administration in English.
 
-use super::{AdminTexts, Done};
-use crate::{doorward::TrailPart, token::signing_keys::KeyStatus};
+use super::{super::examples, AdminTexts, Done};
+use crate::{
+    doorward::TrailPart, http::api::admin::emergency::EmergencyReport,
+    token::signing_keys::KeyStatus,
+};
 
 pub(in super::super) const TEXTS: AdminTexts = AdminTexts {
     administration: "Administration",
+    menu: "Menu",
     overview: "Overview",
     users: "Users",
     invitations: "Invitations",
@@ -24,6 +28,7 @@ pub(in super::super) const TEXTS: AdminTexts = AdminTexts {
     outcome: "Outcome",
     user: "User",
     nobody: "Nobody",
+    unknown: "Somebody unknown",
     created: "Created",
     validity: "Validity",
 
@@ -101,7 +106,7 @@ pub(in super::super) const TEXTS: AdminTexts = AdminTexts {
     enable: "Enable",
     enable_question: "The person can sign in again, with the password as it was. If somebody else was in the account, secure it first.",
     delete: "Delete",
-    delete_question: "Deletes the account and everything stored about the person, at once and for good.",
+    delete_question: "Deletes the account and what is stored about the person, at once and for good. The audit trail keeps ids, kinds and times of events as a proof, for audit.retention days.",
 
     // Invitations.
     invite_explanation: "Whoever has the invitation creates an account with this address.",
@@ -111,7 +116,6 @@ pub(in super::super) const TEXTS: AdminTexts = AdminTexts {
     by_hand_hint: "Then the address counts as not confirmed.",
     revoke_invitation: "Nobody can create an account with it any more.",
     invited_by: "Invited by",
-    by_user: "A user",
     by_operator: "An operator",
     no_invitations: "No invitation is open.",
 
@@ -163,6 +167,7 @@ pub(in super::super) const TEXTS: AdminTexts = AdminTexts {
     would_be_refused: "Would be refused",
     no_guards: "No guard is declared. Add one to the settings.",
     origins: "Apps",
+    to_check: "To check",
     try_guard: "What would it say?",
     try_guard_explanation: "The decision about a user who has just signed in. Nothing is counted, and nobody is signed in.",
     try_guard_button: "Show the decision",
@@ -206,7 +211,7 @@ pub(in super::super) const TEXTS: AdminTexts = AdminTexts {
     machine: "A machine",
     scopes: "What it may do",
     key_name_hint: "Such as the program that uses it.",
-    key_condition_hint: "A condition in CEL, such as request.address.inNetwork(\"192.0.2.0/24\").",
+    key_condition_hint: concat!("A condition in CEL, such as ", examples::condition!(), "."),
     revoke_key_question: "Whatever uses it is refused from the next request on.",
     revoked: "Revoked",
     expired: "Expired",
@@ -217,8 +222,18 @@ pub(in super::super) const TEXTS: AdminTexts = AdminTexts {
     emergency: "Emergency",
     emergency_explanation: "After a theft of the database, a backup or the keys.",
     emergency_question: "Replaces all keys, signs everybody out, you too, and makes all links, codes, invitations and API keys void.",
-    emergency_passwords: "Whose passwords are removed",
-    emergency_passwords_hint: "all, none, or role:NAME",
+    emergency_passwords: "Which passwords are removed?",
+    emergency_all: "Everybody’s",
+    emergency_of_role: "Those of everybody with the role below",
+    emergency_none: "Nobody’s",
+    emergency_role_hint: concat!(
+        "Only if you have chosen it above, such as ",
+        examples::role!(),
+        "."
+    ),
+    emergency_done: "Everything is replaced and revoked",
+    emergency_after: "Everybody is signed out, you too.",
+    emergency_summary: EmergencyReport::summary,
 
     // Audit trail.
     proof: "Proof",
@@ -226,6 +241,9 @@ pub(in super::super) const TEXTS: AdminTexts = AdminTexts {
     sign_ins: "Sign-ins",
     failed_sign_ins: "Failed sign-ins",
     sign_ups: "New accounts",
+    last_days: "The last 30 days",
+    days_explanation: "In days of UTC. An event counts within a minute.",
+    none_on_any_day: "None on any day.",
     activity: "Activity",
     all_activity: "All activity",
     export: "Export",
@@ -234,10 +252,12 @@ pub(in super::super) const TEXTS: AdminTexts = AdminTexts {
     from: "From",
     to: "Before",
     event: "Event",
-    actor: "By",
-    concerns: "About",
+    by: "by",
+    concerns: "Who",
+    origin: "From",
     failed: "Failed",
     no_events: "No event matches.",
+    counted_at: |at| format!("Counted at {at}."),
 
     failures_counted: |used, size| {
         format!("{used} of {size} failed sign-ins count against this account.")

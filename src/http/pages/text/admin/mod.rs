@@ -3,7 +3,10 @@
 pub(super) mod de;
 pub(super) mod en;
 
-use crate::{doorward::TrailPart, token::signing_keys::KeyStatus};
+use crate::{
+    doorward::TrailPart, http::api::admin::emergency::EmergencyReport,
+    token::signing_keys::KeyStatus,
+};
 
 /// What was just done, as the URL of the page names it.
 macro_rules! done {
@@ -58,6 +61,7 @@ done! {
 /// The texts of the administration in one language.
 pub struct AdminTexts {
     pub administration: &'static str,
+    pub menu: &'static str,
     pub overview: &'static str,
     pub users: &'static str,
     pub invitations: &'static str,
@@ -77,6 +81,7 @@ pub struct AdminTexts {
     pub outcome: &'static str,
     pub user: &'static str,
     pub nobody: &'static str,
+    pub unknown: &'static str,
     pub created: &'static str,
     pub validity: &'static str,
 
@@ -164,7 +169,6 @@ pub struct AdminTexts {
     pub by_hand_hint: &'static str,
     pub revoke_invitation: &'static str,
     pub invited_by: &'static str,
-    pub by_user: &'static str,
     pub by_operator: &'static str,
     pub no_invitations: &'static str,
 
@@ -207,6 +211,7 @@ pub struct AdminTexts {
     pub would_be_refused: &'static str,
     pub no_guards: &'static str,
     pub origins: &'static str,
+    pub to_check: &'static str,
     pub try_guard: &'static str,
     pub try_guard_explanation: &'static str,
     pub try_guard_button: &'static str,
@@ -262,7 +267,13 @@ pub struct AdminTexts {
     pub emergency_explanation: &'static str,
     pub emergency_question: &'static str,
     pub emergency_passwords: &'static str,
-    pub emergency_passwords_hint: &'static str,
+    pub emergency_all: &'static str,
+    pub emergency_of_role: &'static str,
+    pub emergency_none: &'static str,
+    pub emergency_role_hint: &'static str,
+    pub emergency_done: &'static str,
+    pub emergency_after: &'static str,
+    pub emergency_summary: fn(&EmergencyReport) -> Vec<String>,
 
     // Audit trail.
     pub proof: &'static str,
@@ -270,6 +281,9 @@ pub struct AdminTexts {
     pub sign_ins: &'static str,
     pub failed_sign_ins: &'static str,
     pub sign_ups: &'static str,
+    pub last_days: &'static str,
+    pub days_explanation: &'static str,
+    pub none_on_any_day: &'static str,
     pub activity: &'static str,
     pub all_activity: &'static str,
     pub export: &'static str,
@@ -278,10 +292,12 @@ pub struct AdminTexts {
     pub from: &'static str,
     pub to: &'static str,
     pub event: &'static str,
-    pub actor: &'static str,
+    pub by: &'static str,
     pub concerns: &'static str,
+    pub origin: &'static str,
     pub failed: &'static str,
     pub no_events: &'static str,
+    pub counted_at: fn(&str) -> String,
 
     // Sentences with parameters.
     /// So many of so many failed sign-ins.

@@ -11,13 +11,13 @@ use super::{
         html,
     },
     frame::Frame,
-    parts::{Cell, List, Moment, Tag},
+    parts::{Cell, List, Moment, Person, Tag},
 };
 use crate::{
     account::audit::AuditEvent,
-    audit::{Outcome, Record, RecordedActor},
+    audit::{Record, RecordedActor},
     clock::Timestamp,
-    event::EventKind,
+    event::EventName,
     session::device::Device,
     user::User,
 };
@@ -44,7 +44,8 @@ struct Html<'a> {
     a: &'static AdminTexts,
     frame: &'a Frame,
     user: Field<'a>,
-    kinds: Vec<(&'static str, bool)>,
+    /// The name of each kind, its words, and whether it is chosen. In the order of the words.
+    kinds: Vec<(&'static str, &'static str, bool)>,
     from: Field<'a>,
     to: Field<'a>,
     /// The names and values of the filter.
@@ -79,7 +80,7 @@ impl AuditTrail<'_> {
             a,
             frame,
             user: filled(user_field, &user.1, user_fault),
-            kinds: EventKind::NAMES.iter().map(|name| (*name, *name == kind.1)).collect(),
+            kinds: kinds(&kind.1, t),
             from: filled(from_field, &from.1, from_fault),
             to: filled(to_field, &to.1, to_fault),
             filter: self.filter().collect(),
@@ -105,6 +106,15 @@ impl AuditTrail<'_> {
     }
 }
 
+fn kinds(chosen: &str, t: &Texts) -> Vec<(&'static str, &'static str, bool)> {
+    let mut kinds: Vec<_> = EventName::ALL
+        .iter()
+        .map(|name| (name.as_str(), t.events.kind(*name), name.as_str() == chosen))
+        .collect();
+    kinds.sort_by_key(|(_, words, _)| *words);
+    kinds
+}
+
 /// Events as a table.
 pub(super) fn list<'a>(
     events: &[AuditEvent],
@@ -114,34 +124,17 @@ pub(super) fn list<'a>(
     now: Timestamp,
 ) -> List<'a> {
     let a = &t.admin;
-    let person = |id: &str| {
-        let path = format!("{}/admin/users/{id}", page.base);
-        match users.iter().find(|user| user.id.to_string() == id) {
-            Some(user) => Cell::Link(path, user.name.as_str().into(), user.email.as_str().into()),
-            None => Cell::Noted(a.deleted_user.into(), id.into()),
-        }
-    };
     let row = |event: &AuditEvent| {
         let record = &event.record;
-        let actor = match &record.actor {
-            RecordedActor::User { id } => person(id),
-            RecordedActor::Key { id, .. } => Cell::Noted(a.key.into(), id.clone()),
-            RecordedActor::Operator { name } => {
-                Cell::Noted(a.by_operator.into(), name.clone().unwrap_or_default())
-            }
-            RecordedActor::Unknown => Cell::Text(a.nobody.into()),
-            RecordedActor::Service => Cell::Text(a.service.into()),
-        };
+        let (words, details) = t.events.of(record);
         vec![
-            Cell::Noted(record.kind.replace('_', " "), details(record)),
-            actor,
-            record.subject.as_deref().map_or(Cell::Nothing, person),
-            Cell::Noted(record.address.clone().unwrap_or_default(), device(record, t)),
+            Cell::Marked(words, marks(record, a), details.unwrap_or_default()),
+            Cell::People(people(record, users, page, t)),
+            match &record.address {
+                Some(address) => Cell::Noted(address.clone(), device(record, t)),
+                None => Cell::Nothing,
+            },
             Cell::Time(Moment::past(t, event.id.time(), now)),
-            Cell::Tags(match record.outcome {
-                Outcome::Success => Vec::new(),
-                Outcome::Failure => vec![Tag::bad(a.failed)],
-            }),
             match event.number {
                 Some(_) => {
                     let action = format!("{}/admin/audit/proof", page.base);
@@ -151,20 +144,57 @@ pub(super) fn list<'a>(
             },
         ]
     };
-    let columns = vec![a.event, a.actor, a.concerns, t.address_column, a.time, a.outcome, a.proof];
+    let columns = vec![a.event, a.concerns, a.origin, a.time, a.proof];
     List::new(columns, events.iter().map(row).collect(), a.no_events)
+}
+
+fn marks(record: &Record, a: &AdminTexts) -> Vec<Tag> {
+    if record.is_failure() {
+        vec![Tag::bad(a.failed)]
+    } else if record.is_only_reported() {
+        vec![Tag::plain(a.only_reported_tag)]
+    } else {
+        Vec::new()
+    }
+}
+
+/// Whom an event concerns, and who has caused it if that is somebody else.
+fn people(
+    record: &Record,
+    users: &[User],
+    page: &PageContext<'_>,
+    t: &'static Texts,
+) -> Vec<Person> {
+    let a = &t.admin;
+    let user = |id: &str| match users.iter().find(|user| user.id.to_string() == id) {
+        Some(user) => Person {
+            part: "",
+            path: Some(format!("{}/admin/users/{id}", page.base)),
+            words: user.name.as_str().into(),
+            note: user.email.as_str().into(),
+        },
+        None => Person::without_page(a.deleted_user, id),
+    };
+    let actor = match &record.actor {
+        RecordedActor::User { id } if record.subject.as_ref() == Some(id) => None,
+        RecordedActor::User { id } => Some(user(id)),
+        RecordedActor::Key { id, .. } => Some(Person::without_page(a.key, id)),
+        RecordedActor::Operator { name } => {
+            Some(Person::without_page(a.by_operator, name.clone().unwrap_or_default()))
+        }
+        RecordedActor::Unknown if record.subject.is_some() => None,
+        RecordedActor::Unknown => Some(Person::without_page(a.unknown, "")),
+        RecordedActor::Service => Some(Person::without_page(a.service, "")),
+    };
+    let subject = record.subject.as_deref().map(user);
+    let is_unknown = record.actor == RecordedActor::Unknown && subject.is_some();
+    let note = is_unknown.then(|| Person::without_page("", t.activity.by_unknown));
+    let part = if subject.is_some() { a.by } else { "" };
+    let actor = actor.map(|actor| Person { part, ..actor });
+    subject.into_iter().chain(actor).chain(note).collect()
 }
 
 fn device(record: &Record, t: &Texts) -> String {
     let device = record.user_agent.as_deref().map(Device::of);
     device.map(|device| device.in_words(t.language)).unwrap_or_default()
-}
-
-/// What else is known, as names and values.
-fn details(record: &Record) -> String {
-    let detail = |(name, value): (&String, &serde_json::Value)| match value.as_str() {
-        Some(text) => format!("{name}: {text}"),
-        None => format!("{name}: {value}"),
-    };
-    record.details.iter().map(detail).collect::<Vec<_>>().join(", ")
 }

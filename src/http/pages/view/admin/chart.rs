@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use askama::{Template, filters::HtmlSafe};
 
-use super::{super::super::text::Texts, number::grouped};
+use super::super::super::text::{Texts, grouped};
 
 /// A number for each of some days.
 #[derive(Template)]
@@ -14,8 +14,10 @@ pub(super) struct Chart {
     total: String,
     /// For those who do not see it.
     label: String,
-    /// All bars in one path.
-    path: String,
+    /// All bars in one path. `None` if every day has none.
+    path: Option<String>,
+    /// What stands in the place of the bars then.
+    empty: &'static str,
 }
 
 impl HtmlSafe for Chart {}
@@ -40,7 +42,8 @@ impl Chart {
             words,
             total: grouped(total),
             label: (t.admin.chart)(words, days.len(), &grouped(total), &grouped(most)),
-            path,
+            path: (most > 0).then_some(path),
+            empty: t.admin.none_on_any_day,
         }
     }
 }
@@ -54,10 +57,11 @@ mod tests {
     fn the_highest_bar_fills_the_height_and_a_day_without_any_has_none() {
         let t = Texts::of(Language::English);
         let chart = Chart::new(t, "Sign-ins", &[0, 50, 100]);
-        assert_eq!(chart.path, "M100 64v-32h98v32zM200 64v-64h98v64z");
+        assert_eq!(chart.path.as_deref(), Some("M100 64v-32h98v32zM200 64v-64h98v64z"));
         assert_eq!(chart.total, "150");
-        assert_eq!(Chart::new(t, "Sign-ins", &[0; 30]).path, "");
+        assert_eq!(Chart::new(t, "Sign-ins", &[0; 30]).path, None, "words say so");
         let few = Chart::new(t, "Sign-ins", &[1, u64::MAX / 2]);
-        assert!(few.path.starts_with("M0 64v-1h"), "one is seen beside many: {}", few.path);
+        let path = few.path.unwrap();
+        assert!(path.starts_with("M0 64v-1h"), "one is seen beside many: {path}");
     }
 }

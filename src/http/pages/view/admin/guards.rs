@@ -4,13 +4,12 @@ use askama::Template;
 
 use super::{
     super::{
-        super::text::{AdminTexts, Texts},
+        super::text::{AdminTexts, Texts, grouped},
         PageContext,
         field::Field,
         html,
     },
     frame::Frame,
-    number::grouped,
     parts::{Cell, List, Tag},
     refusals::list as refusal_list,
     steps::Steps,
@@ -86,6 +85,20 @@ fn mode(guard: &Guard, a: &AdminTexts) -> Tag {
     }
 }
 
+/// A finding that begins with a capital letter and ends with a full stop. Names of settings stay as they are.
+fn sentence(finding: &str) -> String {
+    let word = finding.split(' ').next().unwrap_or_default();
+    let mut letters = finding.chars();
+    let first = letters.next().unwrap_or_default();
+    let text = match word.contains(['_', '=', '.', ':', '/'])
+        || ["allow", "mode", "origins"].contains(&word)
+    {
+        true => finding.to_owned(),
+        false => first.to_uppercase().chain(letters).collect(),
+    };
+    format!("{text}.")
+}
+
 /// One guard.
 pub struct GuardPage<'a> {
     pub now: Timestamp,
@@ -109,7 +122,7 @@ struct Html<'a> {
     a: &'static AdminTexts,
     frame: &'a Frame,
     guard: &'a Guard,
-    findings: &'a [String],
+    findings: Vec<String>,
     tags: Vec<Tag>,
     fields: Vec<Field<'a>>,
     decision: Option<(Tag, Steps<'a>)>,
@@ -142,7 +155,7 @@ impl GuardPage<'_> {
             a,
             frame,
             guard: self.guard,
-            findings: &self.findings,
+            findings: self.findings.iter().map(|finding| sentence(finding)).collect(),
             tags: vec![mode(self.guard, a)],
             fields: self.tried.iter().map(|(name, value)| self.field(t, name, value)).collect(),
             decision,

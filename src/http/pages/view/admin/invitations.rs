@@ -12,12 +12,17 @@ use super::{
     frame::Frame,
     parts::{Cell, Confirm, List, Moment, RefusedForm, Secret, Tag},
 };
-use crate::{clock::Timestamp, user::Invitation};
+use crate::{
+    clock::Timestamp,
+    user::{Invitation, User},
+};
 
 /// All invitations that were not used yet.
 pub struct AdminInvitations<'a> {
     pub now: Timestamp,
     pub invitations: &'a [Invitation],
+    /// Those who have made them and still exist.
+    pub users: &'a [User],
     /// The address of the next page.
     pub next: Option<String>,
     pub may_write: bool,
@@ -56,16 +61,19 @@ impl AdminInvitations<'_> {
                 Cell::Confirm(confirm.about(email).danger().with("id", invitation.id.to_string()))
             };
             let inviter = match invitation.invited_by {
-                Some(id) => Cell::Link(
-                    format!("{}/admin/users/{id}", page.base),
-                    a.by_user.into(),
-                    String::new(),
-                ),
+                Some(id) => match self.users.iter().find(|user| user.id == id) {
+                    Some(user) => Cell::Link(
+                        format!("{}/admin/users/{id}", page.base),
+                        user.name.as_str().into(),
+                        user.email.as_str().into(),
+                    ),
+                    None => Cell::Text(a.deleted_user.into()),
+                },
                 None => Cell::Text(a.by_operator.into()),
             };
             vec![
                 Cell::Text(email.into()),
-                Cell::Tags(invitation.roles.iter().map(Tag::plain).collect()),
+                Cell::tags(invitation.roles.iter().map(Tag::plain).collect()),
                 inviter,
                 Cell::Time(Moment::end(t, invitation.expires_at, self.now)),
                 if self.may_write { revoke() } else { Cell::Nothing },

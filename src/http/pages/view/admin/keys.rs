@@ -113,7 +113,7 @@ impl ApiKeys<'_> {
         vec![
             Cell::Noted(key.name.clone(), key.condition.clone().unwrap_or_default()),
             owner,
-            Cell::Tags(key.scopes.iter().map(Tag::plain).collect()),
+            Cell::tags(key.scopes.iter().map(Tag::plain).collect()),
             match key.last_used_at {
                 Some(at) => Cell::Time(Moment::past(t, at, self.now)),
                 None => Cell::Text(a.never.into()),

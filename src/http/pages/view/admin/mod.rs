@@ -2,13 +2,13 @@
 
 mod audit;
 mod chart;
+mod emergency;
 mod frame;
 mod guards;
 mod invitations;
 mod keys;
 mod mail;
 mod new_user;
-mod number;
 mod overview;
 mod parts;
 mod refusals;
@@ -19,6 +19,7 @@ mod users;
 
 pub use self::{
     audit::AuditTrail,
+    emergency::EmergencyDone,
     frame::{Frame, Place},
     guards::{GuardPage, GuardRow, Guards},
     invitations::AdminInvitations,

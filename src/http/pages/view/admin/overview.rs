@@ -4,7 +4,7 @@ use askama::Template;
 
 use super::{
     super::{
-        super::text::{AdminTexts, Texts},
+        super::text::{AdminTexts, Texts, grouped},
         PageContext,
         field::Field,
         html,
@@ -12,8 +12,7 @@ use super::{
     chart::Chart,
     frame::Frame,
     guards::{GuardRow, list as guard_list},
-    number::grouped,
-    parts::{Confirm, List, RefusedForm},
+    parts::{Choice, Confirm, List, RefusedForm},
     signing_keys::list as key_list,
 };
 use crate::{
@@ -65,6 +64,8 @@ struct Html<'a> {
     findings: Vec<String>,
     doctor: &'a [String],
     figures: Vec<Figure>,
+    /// When they were counted.
+    counted: Option<String>,
     charts: Vec<Chart>,
     guards: Option<List<'a>>,
     keys: Option<List<'a>>,
@@ -87,6 +88,7 @@ impl Overview<'_> {
             findings: self.findings.iter().cloned().chain(self.troubles(t)).collect(),
             doctor: self.status.doctor.as_ref().map_or(&[], |report| &report.findings),
             figures: figures.unwrap_or_default(),
+            counted: self.status.sizes_at.map(|at| (a.counted_at)(&t.language.moment(at.millis()))),
             charts: self.charts(t),
             guards,
             keys,
@@ -125,17 +127,28 @@ impl Overview<'_> {
 
     fn emergency(&self, page: &PageContext<'_>, t: &'static Texts) -> Confirm<'_> {
         let a = &t.admin;
-        let passwords = Field {
-            value: "none",
-            hint: Some(a.emergency_passwords_hint.into()),
-            ..Field::new("passwords", "passwords", a.emergency_passwords, "text", "off")
+        let (chosen, fault) = RefusedForm::typed(self.refused, "emergency", "passwords");
+        let passwords = Choice {
+            name: "passwords",
+            label: a.emergency_passwords,
+            values: vec![
+                ("all", a.emergency_all),
+                ("role", a.emergency_of_role),
+                ("none", a.emergency_none),
+            ],
+            chosen,
+            fault,
+        };
+        let role = Field {
+            is_optional: true,
+            hint: Some(a.emergency_role_hint.into()),
+            ..Field::new("role", "role", a.role, "text", "off")
         };
         let action = format!("{}/admin/emergency", page.base);
-        Confirm::new(action, a.emergency, a.emergency_question).danger().field(RefusedForm::fill(
-            self.refused,
-            "emergency",
-            passwords,
-        ))
+        Confirm::new(action, a.emergency, a.emergency_question)
+            .danger()
+            .choice(passwords)
+            .field(RefusedForm::fill(self.refused, "emergency", role))
     }
 
     /// What is wrong with what protects the audit trail, for those who may read it.
@@ -148,7 +161,7 @@ impl Overview<'_> {
 
     fn facts(&self, t: &Texts) -> Vec<(&'static str, String)> {
         let (a, status) = (&t.admin, self.status);
-        let at = |time: Timestamp| t.language.time(time.millis());
+        let at = |time: Timestamp| t.language.moment(time.millis());
         let mut facts = vec![
             (a.version, format!("Doorward {}", status.version)),
             (a.public_address, self.public_url.clone()),

@@ -9,7 +9,7 @@ use super::super::{
 };
 use crate::clock::Timestamp;
 
-/// A moment in words, with the exact time on hover.
+/// A moment in words and exactly: a phone shows no title.
 #[derive(Template)]
 #[template(path = "admin/moment.html", whitespace = "minimize")]
 pub(super) struct Moment {
@@ -22,7 +22,7 @@ impl HtmlSafe for Moment {}
 
 impl Moment {
     fn new(t: &Texts, at: Timestamp, words: String) -> Self {
-        Self { datetime: at.to_minute(), exact: t.language.time(at.millis()), words }
+        Self { datetime: at.to_minute(), exact: t.language.moment(at.millis()), words }
     }
 
     /// How long ago it was.
@@ -89,9 +89,20 @@ pub(super) struct Confirm<'a> {
     is_danger: bool,
     is_open: bool,
     hidden: Vec<(&'static str, String)>,
+    choice: Option<Choice<'a>>,
     fields: Vec<Field<'a>>,
     /// Boxes that can be ticked: each a name and its words.
     boxes: Vec<(&'static str, &'static str)>,
+}
+
+/// One of several values, none of which is chosen before the person does.
+pub(super) struct Choice<'a> {
+    pub(super) name: &'static str,
+    pub(super) label: &'static str,
+    /// Each value and its words.
+    pub(super) values: Vec<(&'static str, &'static str)>,
+    pub(super) chosen: &'a str,
+    pub(super) fault: Option<String>,
 }
 
 impl HtmlSafe for Confirm<'_> {}
@@ -108,6 +119,7 @@ impl<'a> Confirm<'a> {
             is_danger: false,
             is_open: false,
             hidden: Vec::new(),
+            choice: None,
             fields: Vec::new(),
             boxes: Vec::new(),
         }
@@ -131,6 +143,12 @@ impl<'a> Confirm<'a> {
         self
     }
 
+    pub(super) fn choice(mut self, choice: Choice<'a>) -> Self {
+        self.is_open |= choice.fault.is_some();
+        self.choice = Some(choice);
+        self
+    }
+
     pub(super) fn field(mut self, field: Field<'a>) -> Self {
         self.is_open |= field.fault.is_some();
         self.fields.push(field);
@@ -146,12 +164,45 @@ pub(super) enum Cell<'a> {
     Link(String, String, String),
     /// Words and a note.
     Noted(String, String),
+    /// Words, marks behind them, and a note.
+    Marked(String, Vec<Tag>, String),
     Tags(Vec<Tag>),
+    /// Whom it concerns, and by whom.
+    People(Vec<Person>),
     Time(Moment),
     Confirm(Confirm<'a>),
     /// A form of one button: where it is sent, the name and the value of the button, and its words.
     Button(String, &'static str, String, &'static str),
     Nothing,
+}
+
+/// Somebody in a cell of several.
+pub(super) struct Person {
+    /// What they have to do with it, unless that is plain.
+    pub(super) part: &'static str,
+    /// The page about them.
+    pub(super) path: Option<String>,
+    pub(super) words: String,
+    pub(super) note: String,
+}
+
+impl Person {
+    pub(super) fn without_page(words: impl Into<String>, note: impl Into<String>) -> Self {
+        Self { part: "", path: None, words: words.into(), note: note.into() }
+    }
+}
+
+impl Cell<'_> {
+    /// A cell without marks is empty.
+    pub(super) fn tags(tags: Vec<Tag>) -> Self {
+        if tags.is_empty() { Self::Nothing } else { Self::Tags(tags) }
+    }
+
+    /// A number, or nothing at all: a card on a phone leaves it out.
+    pub(super) fn text(text: impl Into<String>) -> Self {
+        let text = text.into();
+        if text.is_empty() { Self::Nothing } else { Self::Text(text) }
+    }
 }
 
 /// Rows with the same columns.
@@ -165,6 +216,13 @@ pub(super) struct Table<'a> {
 impl HtmlSafe for Table<'_> {}
 
 impl<'a> Table<'a> {
+    /// A long text, such as an e-mail or IPv6 address, in parts between which a line may break.
+    fn parts(text: &str) -> impl Iterator<Item = &str> {
+        const LONG: usize = 20;
+        let is_long = text.split_whitespace().any(|word| word.len() > LONG);
+        text.split_inclusive(move |letter| is_long && "@.:-_/+".contains(letter))
+    }
+
     /// The cells of a row with the names of their columns, which a phone shows beside them.
     fn labelled<'r>(
         &'r self,
@@ -223,6 +281,20 @@ pub struct RefusedForm {
 }
 
 impl RefusedForm {
+    /// What was typed into a field of this form, and what is wrong with it.
+    pub(super) fn typed<'a>(
+        refused: Option<&'a Self>,
+        form: &str,
+        name: &str,
+    ) -> (&'a str, Option<String>) {
+        let Some(refused) = refused.filter(|refused| refused.form == form) else {
+            return ("", None);
+        };
+        let typed = refused.typed.iter().find(|(typed, _)| *typed == name);
+        let fault = refused.faults.iter().find(|(field, _)| field == name);
+        (typed.map_or("", |(_, value)| value), fault.map(|(_, words)| words.clone()))
+    }
+
     /// The field of a form with what was typed into it and what is wrong with it, if it is this form that was refused.
     pub(super) fn fill<'a>(refused: Option<&'a Self>, form: &str, field: Field<'a>) -> Field<'a> {
         let Some(refused) = refused.filter(|refused| refused.form == form) else { return field };

@@ -62,7 +62,7 @@ pub(super) fn list(keys: &[KeyInfo], revoke: Option<&str>, t: &'static Texts) ->
             Cell::Code(id.clone()),
             Cell::Text(key.algorithm.name().into()),
             Cell::Tags(vec![stage]),
-            Cell::Text(key.until.map(|at| t.language.time(at.millis())).unwrap_or_default()),
+            Cell::text(key.until.map(|at| t.language.moment(at.millis())).unwrap_or_default()),
         ];
         if let Some(action) = revoke {
             let confirm = Confirm::new(action.into(), t.revoke, a.revoke_signing_key);

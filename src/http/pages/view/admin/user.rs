@@ -150,7 +150,7 @@ impl UserPage<'_> {
             secret: self.secret,
             tags: states(user, t),
             created: Moment::past(t, user.created_at, self.now),
-            last_login: user.last_login_at.map(|at| Moment::past(t, at, self.now)),
+            last_login: self.last_sign_in().map(|at| Moment::past(t, at, self.now)),
             profile: writing(vec![change, verify]),
             roles: user
                 .roles
@@ -180,6 +180,12 @@ impl UserPage<'_> {
         })
     }
 
+    /// A registration that has begun a session is a sign-in, which an earlier version did not record.
+    fn last_sign_in(&self) -> Option<Timestamp> {
+        let begun = self.sessions.iter().map(|session| session.created_at).max();
+        self.user.last_login_at.or(begun)
+    }
+
     /// How many failed sign-ins count against the account.
     fn locked(&self, a: &AdminTexts) -> Option<String> {
         let budget = &self.refusals.throttle.from_everywhere;
@@ -195,7 +201,8 @@ impl UserPage<'_> {
                 }
                 RefusedAction::Guard(refusal) => {
                     let path = format!("{}/admin/refusals/{}", page.base, refusal.id);
-                    let reported = if refusal.only_reported { a.only_reported_tag } else { "" };
+                    let reported =
+                        if refusal.only_reported { a.only_reported_tag } else { a.refused_tag };
                     match self.scopes.contains(Scope::GuardsRead) {
                         true => Cell::Link(path, refusal.guard.clone(), reported.into()),
                         false => Cell::Noted(refusal.guard.clone(), reported.into()),

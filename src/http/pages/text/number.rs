@@ -1,7 +1,7 @@
 //! Numbers as people read them.
 
 /// A number in groups of three digits, separated by thin spaces.
-pub(super) fn grouped(number: u64) -> String {
+pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let groups: Vec<_> = digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy).collect();
     groups.join("\u{202f}")
