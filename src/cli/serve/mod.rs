@@ -106,6 +106,7 @@ impl Serve {
         tracing::info!(
             %address,
             version = env!("CARGO_PKG_VERSION"),
+            schema = doorward.store().schema(),
             data = overview.data,
             settings = overview.settings,
             common_passwords = overview.common_passwords,
