@@ -2,7 +2,7 @@
 //! `doorward user list` and the other commands work while it runs.
 //!
 //! ```sh
-//! cargo run --example embed      # then open http://127.0.0.1:4000/ in a browser
+//! cargo run --example embed      # then open http://localhost:4000/ in a browser
 //! ```
 
 use std::{net::SocketAddr, sync::Arc};
@@ -10,7 +10,9 @@ use std::{net::SocketAddr, sync::Arc};
 use axum::{
     Router,
     extract::{FromRef, State},
-    response::{Html, Redirect},
+    http::{HeaderValue, header},
+    middleware::map_response,
+    response::{Html, Redirect, Response},
     routing::get,
 };
 use doorward::{
@@ -105,9 +107,23 @@ async fn canteen(user: Only<Colleague>) -> String {
     format!("Today there is soup, {}.\n", user.name.as_str())
 }
 
+/// No other site shows the pages of the app in a frame, where it could trick people into clicks: a form in the frame comes from
+/// the app's own origin. Doorward's own pages say so themselves.
+async fn refuse_frames(mut response: Response) -> Response {
+    let policy = HeaderValue::from_static("frame-ancestors 'none'");
+    response.headers_mut().entry(header::CONTENT_SECURITY_POLICY).or_insert(policy);
+    response
+}
+
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
+    // Doorward logs with `tracing`. Without a subscriber, nothing is written.
+    tracing_subscriber::fmt().with_writer(std::io::stderr).init();
+    let address = std::env::args().nth(1).unwrap_or_else(|| "127.0.0.1:4000".to_owned());
+    let listener = tokio::net::TcpListener::bind(address).await?;
     let doorward = Doorward::open(Settings::load()?).await?;
+    // Without a public_url, links in mails and of commands begin with this address.
+    doorward.set_listen_address(listener.local_addr()?);
     // Removes expired sessions and rotates keys.
     let upkeep = doorward.clone();
     tokio::spawn(async move { upkeep.run_upkeep().await });
@@ -122,11 +138,10 @@ async fn main() -> anyhow::Result<()> {
         .route("/reports", get(reports))
         .route("/canteen", get(canteen))
         .with_state(state)
+        .layer(map_response(refuse_frames))
         .merge(doorward.routes())
         .merge(doorward.pages())
         .into_make_service_with_connect_info::<SocketAddr>();
-    let address = std::env::args().nth(1).unwrap_or_else(|| "127.0.0.1:4000".to_owned());
-    let listener = tokio::net::TcpListener::bind(address).await?;
     println!("listening on http://{}", listener.local_addr()?);
     axum::serve(listener, app).await?;
     Ok(())

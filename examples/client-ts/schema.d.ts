@@ -2614,6 +2614,8 @@ export interface components {
         };
         Status: {
             version: string;
+            /** @description The number of the schema of its database. A newer one is refused by an older version */
+            schema: number;
             /** Format: date-time */
             startedAt: string;
             /** @description The address that the server listens on */
@@ -8022,7 +8024,8 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "version": "0.1.0",
+                     *       "version": "0.2.0-dev",
+                     *       "schema": 3,
                      *       "startedAt": "2026-03-02T08:15:30.123Z",
                      *       "listening": "127.0.0.1:3000",
                      *       "clock": "2026-03-02T08:16:02.456Z",

@@ -17,6 +17,8 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Status {
     pub(crate) version: &'static str,
+    /// The number of the schema of the database.
+    pub(crate) schema: usize,
     pub(crate) opened_at: Timestamp,
     /// The address that the server listens on.
     pub(crate) listening: Option<SocketAddr>,
@@ -50,6 +52,7 @@ pub(crate) async fn status(doorward: &Doorward) -> Status {
     let last_backup = settings.folder().and_then(|folder| DataFolder::last_backup(folder).ok());
     Status {
         version: env!("CARGO_PKG_VERSION"),
+        schema: doorward.store().schema(),
         opened_at: doorward.opened_at(),
         listening: doorward.listen_address(),
         settings: config::keys().map(|key| (key.name, key.value(settings))).collect(),

@@ -22,6 +22,8 @@ use crate::{clock::Timestamp, store::archive::RecordCounts, token::KeyId};
 pub struct Description {
     /// The version of Doorward that has written it.
     pub version: String,
+    /// The number of the schema of the database that it was made of.
+    pub schema: usize,
     /// The database that it was made of: `sqlite` or `postgres`.
     pub database: String,
     pub created_at: Timestamp,

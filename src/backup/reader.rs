@@ -115,10 +115,11 @@ impl<R: BufRead> Reader<R> {
         if !self.is_complete {
             return Err(Error::Truncated { lines: self.lines });
         }
-        let Header { version, database, created_at, keys_in_file, .. } = self.header;
+        let Header { version, schema, database, created_at, keys_in_file, .. } = self.header;
         let lacks_signing_key = self.keys.keys.signing.is_none() && self.counts.of(&USERS) > 0;
         let description = Description {
             version,
+            schema,
             database,
             created_at: Timestamp::from_millis(created_at),
             counts: self.counts,

@@ -57,10 +57,11 @@ pub async fn write(
         report(writer.counts.total(), total);
     }
     let (counts, sha256) = writer.finish()?;
-    let Header { version, database, .. } = header;
+    let Header { version, database, schema, .. } = header;
     let keys = keys.keys.ids();
     Ok(Description {
         version,
+        schema,
         database,
         created_at: now,
         counts,

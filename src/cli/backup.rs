@@ -331,6 +331,7 @@ pub(super) fn open_backup(file: &Path) -> anyhow::Result<Reader<Box<dyn BufRead>
 struct Info<'a> {
     created_at: String,
     version: &'a str,
+    schema: usize,
     database: &'a str,
     #[serde(flatten)]
     counts: &'a RecordCounts,
@@ -340,20 +341,21 @@ struct Info<'a> {
 
 impl<'a> From<&'a Description> for Info<'a> {
     fn from(description: &'a Description) -> Self {
-        let Description { version, database, created_at, counts, sha256, keys, .. } = description;
+        let Description { version, schema, database, created_at, counts, sha256, keys, .. } =
+            description;
         let (created_at, keys) = (created_at.to_string(), keys.len());
-        Self { created_at, version, database, counts, keys, sha256 }
+        Self { created_at, version, schema: *schema, database, counts, keys, sha256 }
     }
 }
 
 /// What a backup contains.
 pub(super) fn in_words(description: &Description) -> String {
-    let Description { version, database, created_at, counts, keys, .. } = description;
+    let Description { version, schema, database, created_at, counts, keys, .. } = description;
     let count = |table, one, many| {
         counted(usize::try_from(counts.of(table)).unwrap_or(usize::MAX), one, many)
     };
     format!(
-        "{}, {}, {}, made {created_at} by doorward {version} of {database}",
+        "{}, {}, {}, made {created_at} by doorward {version} (schema {schema}) of {database}",
         count(&USERS, "user", "users"),
         count(&SESSIONS, "session", "sessions"),
         counted(keys.len(), "signing key", "signing keys"),

@@ -71,11 +71,12 @@ use crate::{
         parse_duration,
     },
     control, log,
+    store::archive::DatabaseKind,
 };
 
 /// Sign-up, login and guarded routes for any app, in one small binary.
 #[derive(Parser)]
-#[command(name = "doorward", version, propagate_version = true, after_help = EXAMPLES)]
+#[command(name = "doorward", version = version(), propagate_version = true, after_help = EXAMPLES)]
 struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
@@ -87,6 +88,11 @@ struct Cli {
 const EXAMPLES: &str = "Examples:
   doorward serve --listen 127.0.0.1:8080
   doorward user add ada@example.com --name \"Ada Lovelace\"";
+
+/// The version, and the schema that a start migrates databases to.
+fn version() -> String {
+    format!("{} (schema {})", env!("CARGO_PKG_VERSION"), DatabaseKind::Sqlite.schema())
+}
 
 #[derive(Subcommand)]
 enum Command {

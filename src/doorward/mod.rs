@@ -245,8 +245,8 @@ impl Doorward {
         self.inner.has_pages.load(Ordering::Relaxed)
     }
 
-    /// Sets the address that the server listens on. It is part of the URLs in the metadata unless `public_url` is set.
-    /// Only the first call has an effect.
+    /// Sets the address that the server listens on. Unless `public_url` is set, links begin with it: of mails, of commands such
+    /// as `doorward user invite`, and in the metadata. Without it they begin with the setting `listen`. Only the first call has an effect.
     pub fn set_listen_address(&self, address: SocketAddr) {
         let _ = self.inner.address.set(address);
     }

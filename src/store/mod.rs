@@ -381,6 +381,13 @@ pub enum Error {
     Failed(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
+impl Store {
+    /// The number of the schema of the database, to which a start migrates it.
+    pub fn schema(&self) -> usize {
+        self.engine.kind().schema()
+    }
+}
+
 impl engine::DatabaseKind {
     /// The number of the newest schema that this version knows.
     pub fn schema(self) -> usize {

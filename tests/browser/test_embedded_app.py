@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from harness import PATIENCE_SECONDS, REPOSITORY
+from harness.ports import reserved_port
 from harness.process import environment
 from people import Person, is_sign_in, press, sign_in, sign_up
 
@@ -26,14 +27,16 @@ def app(tmp_path_factory):
     built = subprocess.run(["cargo", "build", "--quiet", "--locked", "--example", "embed"], cwd=REPOSITORY)
     assert built.returncode == 0
     folder = tmp_path_factory.mktemp("embedded")
-    (folder / "doorward.toml").write_text(SETTINGS)
+    port = reserved_port()
+    url = f"http://localhost:{port}"
+    (folder / "doorward.toml").write_text(f'public_url = "{url}"\n{SETTINGS}')
     process = subprocess.Popen(
-        [TARGET / "debug" / "examples" / "embed", "127.0.0.1:0"],
+        [TARGET / "debug" / "examples" / "embed", f"127.0.0.1:{port}"],
         cwd=folder, env=environment(), stdout=subprocess.PIPE, text=True,
     )
     line = process.stdout.readline()
     assert line.startswith("listening on "), line
-    yield line.split()[-1]
+    yield url
     process.send_signal(signal.SIGTERM)
     process.wait(PATIENCE_SECONDS)
     process.stdout.close()
@@ -81,10 +84,19 @@ def test_a_form_of_another_origin_does_not(app, page, person, host):
     page.goto(other)
     with page.expect_response(lambda answer: answer.request.method == "POST") as posted:
         press(page, "form button")
-    assert posted.value.status == (403 if host == "127.0.0.1" else 303)
+    assert posted.value.status == (403 if host == "localhost" else 303)
     assert "tidy" not in page.url
     page.goto(f"{app}/desk")
     assert heading(page).startswith("The desk of"), "still signed in"
+
+
+def test_no_other_site_shows_a_page_in_a_frame(app, page, person):
+    """A form in a frame comes from the app's own origin, so it would count."""
+    other = "http://localhost:4/"
+    page.route(other, lambda route: route.fulfill(body=f"<iframe src={app}/desk></iframe>", content_type="text/html"))
+    page.goto(other)
+    [frame] = page.frames[1:]
+    assert "The desk of" not in frame.content()
 
 
 def test_a_person_whom_a_policy_refuses_sees_a_page(app, page, person):

@@ -32,7 +32,7 @@ clients = ["shop:2aba031eb3b5fc4017c369874c59ef9e9f60a0d57d4ce70b9a1ae8332a4e936
 """
 # The secret that docs/tokens.md shows, of whose digest a client is declared above.
 SECRET = "12b78b2645553527d25fa4ea95063c59592cfdbd2353c6ce56179778a30167f7"
-# `curl` writes the status beside the answer.
+# `curl` writes the status behind the answer.
 FUNCTIONS = r"""
 curl() { command curl -sS -w '%{stderr}status %{http_code}\n' "$@"; }
 """
@@ -243,7 +243,7 @@ def places(folder):
 
 
 def settings_of(document):
-    """The settings of all blocks of a page over those that it presupposes. A list of tables is that of the last block."""
+    """The settings of all blocks of a page over those that it presupposes."""
     merged = tomllib.loads(SETTINGS)
     for block in blocks("toml"):
         if block.document == document and not is_excepted(document, block.first):

@@ -87,7 +87,7 @@ def expected_of_request(command):
     if not found or command.block.language == "console":
         return None, None
     try:
-        return int(found[1]), json.loads(found[2].replace("…]", "0]").replace(",0]", "]").replace("{…}", "{}").replace("[0]", "[]"))
+        return int(found[1]), json.loads(re.sub(r",?…(?=[\]}])", "", found[2]))
     except ValueError:
         return int(found[1]), None
 

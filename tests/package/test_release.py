@@ -98,6 +98,15 @@ def test_the_command_line_is_checked_before_anything_is_built():
         assert done.stderr == f"script/release: {said} (try script/release --help)\n"
 
 
+def test_what_is_built_before_a_release_is_older_than_the_release():
+    changelog = (REPOSITORY / "packaging/debian/changelog").read_text()
+    version = re.match(r"doorward \((\S+)\)", changelog)[1]
+    released = version.replace("~dev", "")
+    if version != released:
+        assert subprocess.run(["dpkg", "--compare-versions", version, "lt", released], check=False).returncode == 0
+    assert subprocess.run(["dpkg", "--compare-versions", version, "gt", "0.1.0-1"], check=False).returncode == 0
+
+
 def test_the_package_is_for_the_version_of_the_binary(tmp_path, binary):
     """A release whose changelog was forgotten is refused."""
     other = tmp_path / "doorward"

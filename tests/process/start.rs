@@ -216,6 +216,8 @@ fn only_a_terminal_gets_a_greeting_and_the_log_says_where_everything_is() {
             log.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
         let line = lines.into_iter().find(|line| line["message"] == "listening").unwrap();
         assert_eq!((&line["data"], &line["settings"]), (&data.clone().into(), &settings.into()));
+        assert_eq!(line["version"], env!("CARGO_PKG_VERSION"));
+        assert_eq!(line["schema"], migrations());
     };
     listening(&stderr, "no file: the defaults apply".into());
 
@@ -232,6 +234,22 @@ fn only_a_terminal_gets_a_greeting_and_the_log_says_where_everything_is() {
     assert!(shown.contains(&format!("data      {data}\r\n")), "{shown}");
     let passwords = "Common passwords are accepted, because the public URL is not https.\r\n";
     assert!(server.shows().contains(passwords), "{}", server.shows());
+}
+
+/// The number of the newest schema.
+fn migrations() -> usize {
+    fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/migrations/sqlite")).unwrap().count()
+}
+
+#[test]
+fn the_version_and_a_backup_tell_the_schema() {
+    let home = Home::new();
+    let versions = format!("{} (schema {})", env!("CARGO_PKG_VERSION"), migrations());
+    assert_eq!(home.run(&["--version"]).stdout, format!("doorward {versions}\n"));
+    home.start().stop();
+    let backup = home.root().join("backup");
+    let said = home.run(&["backup", backup.to_str().unwrap()]).stdout;
+    assert!(said.contains(&format!(" by doorward {versions} of sqlite")), "{said}");
 }
 
 #[test]

@@ -1,5 +1,7 @@
 """docs/apps.md: its guards are valid, and its apps know the user, with real proxies."""
 
+import base64
+import json
 import re
 import sys
 
@@ -62,7 +64,7 @@ def people(own_doorward):
     return ada, eve
 
 
-def test_everybody_has_their_own_calendar_in_radicale(folder, start, people, proxy_name):
+def test_everybody_has_their_own_calendar_in_radicale(folder, start, own_doorward, people, proxy_name):
     ada, eve = people
     place, port = folder / f"radicale behind {proxy_name}", reserved_port()
     place.mkdir()
@@ -85,6 +87,21 @@ def test_everybody_has_their_own_calendar_in_radicale(folder, start, people, pro
         assert call(eve, "PROPFIND", calendar, ("Depth", "0")).status == 403, "she sends the header of somebody else"
         assert call(eve, "DELETE", calendar).status == 403
         assert send(proxy.port, "PROPFIND", calendar, [("X-Remote-User", ada.email)]).status == 401
+
+        # A calendar program, with a key as the password. The user name does not count.
+        json_of = [("Content-Type", "application/json"), *bearer(ada.token)]
+        made = send(own_doorward.port, "POST", "/api/me/keys", json_of, b'{"name": "phone"}')
+        assert made.status == 201, made
+        for name in (ada.email, eve.email):
+            password = base64.b64encode(f"{name}:{json.loads(made.body)['key']}".encode()).decode()
+            by_key = [("Authorization", f"Basic {password}"), ("Depth", "0")]
+            assert send(proxy.port, "PROPFIND", calendar, by_key).status == 207
+            assert send(proxy.port, "PROPFIND", f"/{eve.email}/", by_key).status == 403
+        wrong = base64.b64encode(f"{ada.email}:hunter2".encode()).decode()
+        assert send(proxy.port, "PROPFIND", calendar, [("Authorization", f"Basic {wrong}"), ("Depth", "0")]).status == 401
+
+        # Its pages ask with cookies whether somebody is signed in.
+        assert b"PREFER_BROWSER_LOGIN = true" in call(ada, "GET", "/.web/js/config.js").body
     finally:
         radicale.stop()
 

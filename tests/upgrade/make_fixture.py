@@ -28,6 +28,8 @@ DATA_FILES = ("doorward.db", "*-secret", "*.pem")
 
 def main():
     version = subprocess.check_output([BINARY, "--version"], text=True).split()[1]
+    if version.endswith("-dev"):
+        sys.exit(f"{version} is not a release: set its version first")
     target = HERE / version
     if target.exists():
         sys.exit(f"{target} exists: a released fixture never changes")

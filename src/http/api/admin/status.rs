@@ -24,6 +24,9 @@ use crate::{
 #[serde(rename_all = "camelCase")]
 pub struct Status {
     pub version: String,
+    /// The number of the schema of its database. Version 0.1.0 does not tell it.
+    #[serde(default)]
+    pub schema: usize,
     pub started_at: String,
     /// The address that it listens on.
     pub listening: Option<String>,
@@ -102,6 +105,7 @@ impl From<status::Status> for Status {
     fn from(status: status::Status) -> Self {
         let status::Status {
             version,
+            schema,
             opened_at,
             listening,
             settings,
@@ -117,6 +121,7 @@ impl From<status::Status> for Status {
         } = status;
         Self {
             version: version.to_owned(),
+            schema,
             started_at: opened_at.to_string(),
             listening: listening.map(|address| address.to_string()),
             clock: clock.to_string(),

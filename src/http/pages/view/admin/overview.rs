@@ -163,7 +163,7 @@ impl Overview<'_> {
         let (a, status) = (&t.admin, self.status);
         let at = |time: Timestamp| t.language.moment(time.millis());
         let mut facts = vec![
-            (a.version, format!("Doorward {}", status.version)),
+            (a.version, format!("Doorward {} (schema {})", status.version, status.schema)),
             (a.public_address, self.public_url.clone()),
             (a.started, at(status.opened_at)),
             (a.database, self.database.clone()),
