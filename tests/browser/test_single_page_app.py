@@ -64,7 +64,8 @@ class Api:
             [BINARY, "dev", "--listen", "127.0.0.1:0", "--json"],
             cwd=folder, env=clean, stdout=subprocess.PIPE, text=True,
         )
-        self.url = json.loads(self.process.stdout.readline())["url"]
+        # The API answers under every name of this machine, and this one makes it another site than the app.
+        self.url = json.loads(self.process.stdout.readline())["url"].replace("localhost", "127.0.0.1")
 
     def advance(self, duration):
         address = urlsplit(self.url)

@@ -102,7 +102,8 @@ fn a_password_can_be_piped_in() {
     assert!(can_log_in(&server, "ada@example.com", PASSWORD));
     let set = ["user", "set-password", "ada@example.com"];
     let done = with_input(&home, &set, "another horse\r\n");
-    assert_eq!((done.stdout.as_str(), done.stderr.as_str()), ("password set\n", ""));
+    assert_eq!(done.stdout, "password set\n");
+    assert_eq!(done.stderr, format!("database: {}\n", home.database().display()));
     assert!(can_log_in(&server, "ada@example.com", "another horse"));
     assert!(!can_log_in(&server, "ada@example.com", PASSWORD));
     server.stop();
@@ -242,4 +243,39 @@ fn times_are_shown_to_programs_as_the_api_shows_them() {
         assert!(me[time].is_string());
         assert_eq!(shown[0][time], me[time]);
     }
+}
+
+#[test]
+fn a_command_names_the_database_that_it_changes() {
+    let home = Home::new();
+    let server = home.start();
+    server.register("ada@example.com");
+    let place = format!("database: {}\n", home.database().display());
+    let all = |server_runs: bool| {
+        for (arguments, changes) in [
+            (&["user", "grant", "ada@example.com", "staff"][..], true),
+            (&["user", "revoke", "ada@example.com", "staff"], true),
+            (&["user", "sessions", "ada@example.com"], false),
+            (&["user", "list"], false),
+            (&["keys", "rotate"], true),
+            (&["keys", "list"], false),
+            (&["mail", "queue"], false),
+            (&["user", "grant", "ada@example.com", "staff", "--json"], false),
+            (&["user", "logout", "ada@example.com", "--json"], false),
+        ] {
+            let Finished { status, stdout, stderr } = home.run(arguments);
+            let expected = if changes { &*place } else { "" };
+            assert!(status.success() && !stdout.contains("database"), "{arguments:?}: {stdout}");
+            assert_eq!(stderr, expected, "{arguments:?}, with a server: {server_runs}");
+        }
+    };
+    all(true);
+    server.stop();
+    all(false);
+    let refused = home.run(&["user", "grant", "nobody@example.com", "staff"]);
+    assert!(
+        !refused.status.success() && !refused.stderr.contains("database: "),
+        "{}",
+        refused.stderr
+    );
 }
