@@ -27,9 +27,16 @@ class Trail:
         self.seen |= {event["id"] for event in events}
         return events
 
-    def kinds_of(self, actors):
-        """The kinds of new events by these actors, and the events, by kind: those of one moment have no order."""
-        events = [event for event in self.new() if event["actor"]["type"] in actors]
+    def kinds_of(self, actors, count):
+        """The kinds of new events by these actors, and the events, by kind: those of one moment have no order. What changes nothing
+        in the database, as a reload, is written within a second."""
+        events = []
+
+        def has_all():
+            events.extend(event for event in self.new() if event["actor"]["type"] in actors)
+            return len(events) >= count
+
+        eventually("the order is recorded", has_all)
         events.sort(key=lambda event: event["kind"])
         return [event["kind"] for event in events], events
 
@@ -49,7 +56,7 @@ def test_every_command_leaves_its_events(installation, tmp_path):
 
         def order(command, *arguments, about=None):
             installation.run(*command.split(), *arguments)
-            kinds, events = trail.kinds_of(BY_OPERATOR)
+            kinds, events = trail.kinds_of(BY_OPERATOR, len(ORDERS["commands"][command]))
             assert kinds == sorted(ORDERS["commands"][command]), (command, kinds)
             for event in events:
                 assert event["actor"]["name"] and event.get("subject") == about, event
@@ -102,7 +109,7 @@ def test_every_command_leaves_its_events(installation, tmp_path):
 def order_new(installation, trail, given, command, *arguments):
     """An order about somebody who does not exist before it."""
     installation.run(*command.split(), *arguments)
-    kinds, events = trail.kinds_of(BY_OPERATOR)
+    kinds, events = trail.kinds_of(BY_OPERATOR, len(ORDERS["commands"][command]))
     assert kinds == sorted(ORDERS["commands"][command]), (command, kinds)
     given.add(command)
     return events
@@ -119,7 +126,7 @@ def test_every_operation_leaves_its_events(installation):
             method, pattern = operation.split()
             status, body = client.call(method, path or pattern, admin["token"], fields)
             assert status < 300, (operation, status, body)
-            kinds, events = trail.kinds_of(["user"])
+            kinds, events = trail.kinds_of(["user"], len(ORDERS["operations"][operation]))
             assert kinds == ORDERS["operations"][operation], (operation, kinds)
             for event in events:
                 assert event["actor"]["id"] == admin["id"], event
