@@ -212,7 +212,7 @@ async fn every_change_and_every_failed_login_is_one_event() {
         user.id,
         &Requester::new(client()),
         session.created_at,
-        EventKind::Registered { session: Some(session.id), roles: Roles::default() },
+        EventKind::Registered { session: Some(session.id), roles: crate::user::Roles::default() },
     );
     assert_eq!(registered, [expected]);
 
