@@ -3,10 +3,11 @@
 use super::effects::with_secret;
 use crate::{
     Doorward,
+    clock::Timestamp,
     event::{Administrator, EventKind},
     store::{self, Effects, NewPasswords, Revoked},
     token::{KeyId, one_time::Purpose, shared_secret::SharedSecret, signing_keys},
-    user::{Role, User, UserId},
+    user::{Role, User},
 };
 
 /// What was replaced and revoked.
@@ -52,17 +53,16 @@ pub(crate) async fn run(
     let keys = doorward.keys().replace_all(doorward.now()).await?;
     let kind = EventKind::EverythingRevoked { sessions: None, passwords: None };
     let effects = doorward.event_by_administrator(by, None, kind).into();
-    let losing = match doorward.sends_mail() {
-        true => losing_their_password(doorward, new_passwords).await?,
-        false => Vec::new(),
-    };
-    let revoked =
-        doorward.store().revoke_everything(new_passwords, doorward.now(), &effects).await?;
+    let now = doorward.now();
+    let revoked = doorward.store().revoke_everything(new_passwords, now, &effects).await?;
     // Links that were made before are void. Whoever gets none asks for one, as after a forgotten password.
-    let mailed = mail_links(doorward, &losing).await.unwrap_or_else(|error| {
-        tracing::warn!(%error, "not everybody whose password was removed is mailed a link to set a new one");
-        0
-    });
+    let mailed = match doorward.sends_mail() && revoked.passwords > 0 {
+        true => mail_links(doorward, now).await.unwrap_or_else(|error| {
+            tracing::warn!(%error, "not everybody whose password was removed is mailed a link to set a new one");
+            0
+        }),
+        false => 0,
+    };
     let keys_in_file = match doorward.settings().key_file {
         Some(_) => doorward.keys().list().await.into_iter().map(|key| key.id).collect(),
         None => Vec::new(),
@@ -70,53 +70,29 @@ pub(crate) async fn run(
     Ok(Emergency { keys, keys_in_file, revoked, mailed })
 }
 
-/// How many users are read, or mailed, at once.
+/// How many users are read and mailed at once.
 const USERS_AT_ONCE: usize = 200;
 
-/// Those whose password is going to be removed.
-async fn losing_their_password(
-    doorward: &Doorward,
-    new_passwords: &NewPasswords,
-) -> Result<Vec<UserId>, store::Error> {
-    let loses = |user: &User| {
-        user.has_password()
-            && match new_passwords {
-                NewPasswords::All => true,
-                NewPasswords::WithRole(role) => user.roles.iter().any(|held| held == role.as_str()),
-                NewPasswords::None => false,
-            }
-    };
-    let (mut losing, mut after) = (Vec::new(), None);
-    if *new_passwords == NewPasswords::None {
-        return Ok(losing);
-    }
+/// Mails a link to set a new password to everybody whose password was removed at this time. Returns how many get one.
+async fn mail_links(doorward: &Doorward, removed_at: Timestamp) -> Result<usize, store::Error> {
+    let (language, mut mailed, mut after) = (doorward.settings().mail.language, 0, None);
     loop {
         let users = doorward.store().users(after.as_ref(), USERS_AT_ONCE).await?;
-        losing.extend(users.iter().filter(|user| loses(user)).map(|user| user.id));
-        match users.last() {
-            Some(last) if users.len() == USERS_AT_ONCE => after = Some(last.email.key()),
-            _ => return Ok(losing),
-        }
-    }
-}
-
-/// Mails each of them a link to set a new password, unless they have one again. Returns how many get one.
-async fn mail_links(doorward: &Doorward, users: &[UserId]) -> Result<usize, store::Error> {
-    let (language, mut mailed) = (doorward.settings().mail.language, 0);
-    for ids in users.chunks(USERS_AT_ONCE) {
+        let lost =
+            |user: &&User| !user.has_password() && !user.disabled && user.updated_at == removed_at;
         let mut effects = Effects::NONE;
-        for id in ids {
-            let user = doorward.user_by_id(*id).await?;
-            let Some(user) = user.filter(|user| !user.has_password() && !user.disabled) else {
-                continue;
-            };
-            let link = with_secret(doorward, &user, Purpose::ResetPassword, &user.email, language);
+        for user in users.iter().filter(lost) {
+            let link = with_secret(doorward, user, Purpose::ResetPassword, &user.email, language);
             effects.mails.extend(link.mails);
             effects.secrets.extend(link.secrets);
         }
-        let count = effects.mails.len();
-        doorward.store().queue_mail(&effects).await?;
-        mailed += count;
+        if !effects.mails.is_empty() {
+            mailed += effects.mails.len();
+            doorward.store().queue_mail(&effects).await?;
+        }
+        match users.last() {
+            Some(last) if users.len() == USERS_AT_ONCE => after = Some(last.email.key()),
+            _ => return Ok(mailed),
+        }
     }
-    Ok(mailed)
 }

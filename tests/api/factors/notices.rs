@@ -159,7 +159,7 @@ async fn holder(server: &TestServer) -> (Person, &'static str) {
 #[tokio::test]
 async fn who_mistypes_a_code_and_then_gives_a_right_one_is_told_nothing() {
     let server = server().await;
-    let (mut ada, wrong) = holder(&server).await;
+    let (ada, wrong) = holder(&server).await;
     // Also a recovery code, and as often as somebody signs in.
     for mistyped in [wrong, "AAAAA-BBBBB-CCCCC-DDDDD-EEEEE", wrong, wrong] {
         let (asked, at) = (challenge(&server).await, server.now());
@@ -189,7 +189,7 @@ async fn the_third_wrong_factor_is_told_at_once() {
 #[tokio::test]
 async fn an_attacker_with_the_password_is_told_of_whatever_the_owner_does() {
     let server = server().await;
-    let (mut ada, wrong) = holder(&server).await;
+    let (ada, wrong) = holder(&server).await;
     // The owner is asked first, so that the mail waits for their challenge.
     let owners = challenge(&server).await;
     server.let_pass(Duration::from_secs(60));

@@ -150,7 +150,7 @@ pub(super) static TEXTS: Texts = Texts {
     sign_out_everywhere: "Überall abmelden",
     sign_out_everywhere_explanation: "Beendet alle Sitzungen, auch diese.",
     invitations: "Einladungen",
-    invitations_explanation: "Wer Ihre Einladung erhält, kann mit der Adresse, die Sie angeben, ein Konto anlegen.",
+    invitations_explanation: "Eingeladene können mit der Adresse, die Sie angeben, ein Konto anlegen.",
     invite: "Einladen",
     hand_over: |address| {
         format!(
@@ -168,7 +168,7 @@ pub(super) static TEXTS: Texts = Texts {
     data_explanation: "Alles über Sie Gespeicherte als JSON-Datei.",
     export: "Daten herunterladen",
     delete: "Konto löschen",
-    delete_explanation: "Löscht Ihr Konto und was über Sie gespeichert ist, sofort und endgültig, samt dem Zugang zu allen Apps. Das Protokoll behält eine Zeit lang, dass es geschehen ist, ohne Ihren Namen und Ihre Adresse.",
+    delete_explanation: "Löscht Ihr Konto und Ihre Daten endgültig, mit dem Zugang zu allen Apps. Das Protokoll behält befristet, dass es geschah.",
     delete_without_password: "Ihr Konto hat kein Passwort, mit dem Sie das bestätigen können. Legen Sie zuerst eines fest.",
     delete_confirm: "Mein Konto endgültig löschen",
 

@@ -25,7 +25,6 @@ pub(super) use {condition, email, role};
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::{
         access::api_key::parse_condition,
         http::pages::text::{FieldFault, Texts},

@@ -116,7 +116,7 @@ mod tests {
                 "events_left_out",
                 json!({ "counts": { "sign_in_failed": 7, "of_the_future": 2 }, "subjects": [], "networks": [] }),
                 "Of the future: 2. Sign-in failed: 7.",
-                "Of the future: 2. Anmeldung fehlgeschlagen: 7.",
+                "Anmeldung fehlgeschlagen: 7. Of the future: 2.",
             ),
         ] {
             assert_eq!(sentence(&en::TEXTS, kind, details.clone()), english, "{kind}");
