@@ -48,36 +48,34 @@ pub(super) async fn asked(
 
 /// The mail was not sent, so it does not count. Whoever gives the first factor next is told of.
 pub(super) fn answered(doorward: &Doorward, user: &User) {
-    let email = user.email.key();
-    doorward.throttle().refund_mail(&email, MailPurpose::MissingFactor);
-    if doorward.throttle().forget_mistakes(user.id) {
-        doorward.throttle().refund_mail(&email, MailPurpose::WrongFactor);
-    }
+    doorward.throttle().refund_mail(&user.email.key(), MailPurpose::MissingFactor);
+    doorward.throttle().forget_mistakes(user.id);
 }
 
 /// After a wrong answer, sends the mail about the challenge without waiting, or another one if there is none: once in a quarter of an
-/// hour, however many factors are tried. The first wrong answers may be mistyped: then the mail keeps waiting for a right one.
+/// hour, however many factors are tried. The first wrong answers may be mistyped: then a mail waits for a right one.
 pub(super) async fn refused(
     doorward: &Doorward,
     user: &User,
     challenge: &Challenge,
     requester: &Requester,
 ) -> Result<(), store::Error> {
-    let may_be_mistyped = doorward.throttle().charge_mistake(user.id, doorward.instant());
-    if !may_be_mistyped && doorward.store().hurry_mail(mail_of(challenge), doorward.now()).await? {
+    if doorward.throttle().charge_mistake(user.id, doorward.instant()) {
+        // None is added where one waits already.
+        for mail in factor_refused(doorward, user, requester).mails {
+            let mail = Mail { id: mail_of(challenge), ..mail };
+            doorward.store().queue_mail_for(mail, challenge.expires_at).await?;
+        }
         return Ok(());
     }
     if !may_mail(doorward, &user.email, MailPurpose::WrongFactor) {
         return Ok(());
     }
+    if doorward.store().hurry_mail(mail_of(challenge), doorward.now()).await? {
+        return Ok(());
+    }
     let notice = factor_refused(doorward, user, requester);
-    if may_be_mistyped {
-        // None is added where one waits already.
-        for mail in notice.mails {
-            let mail = Mail { id: mail_of(challenge), ..mail };
-            doorward.store().queue_mail_for(mail, challenge.expires_at).await?;
-        }
-    } else if !notice.mails.is_empty() {
+    if !notice.mails.is_empty() {
         doorward.store().queue_mail(&notice).await?;
     }
     Ok(())

@@ -125,9 +125,9 @@ impl<K: Eq + Hash + Copy> Budgets<K> {
         found
     }
 
-    /// Resets the budget of a key. Returns whether any of it was used.
-    pub(super) fn clear(&self, key: K) -> bool {
-        self.buckets().remove(&key).is_some()
+    /// Resets the budget of a key.
+    pub(super) fn clear(&self, key: K) {
+        self.buckets().remove(&key);
     }
 
     fn buckets(&self) -> MutexGuard<'_, HashMap<K, Bucket>> {
@@ -207,9 +207,7 @@ impl<K: Eq + Hash + Copy> NetworkBudgets<K> {
     }
 
     pub(super) fn clear(&self, key: K, network: Network) {
-        network.enclosing().iter().for_each(|(network, _)| {
-            self.0.clear((key, *network));
-        });
+        network.enclosing().iter().for_each(|(network, _)| self.0.clear((key, *network)));
     }
 }
 

@@ -544,9 +544,9 @@ impl Throttle {
         self.mistakes.charge(self.hasher.hash_one(user), now).is_ok()
     }
 
-    /// Forgets the wrong second factors of a user who has given a right one. Returns whether there were any.
-    pub fn forget_mistakes(&self, user: UserId) -> bool {
-        self.mistakes.clear(self.hasher.hash_one(user))
+    /// Forgets the wrong second factors of a user who has given a right one.
+    pub fn forget_mistakes(&self, user: UserId) {
+        self.mistakes.clear(self.hasher.hash_one(user));
     }
 
     /// Charges an invitation by a user. Each may be a mail to a stranger, so their number is limited.

@@ -62,7 +62,7 @@ async fn the_overview_shows_what_doctor_has_found() {
     assert_shows(
         &page,
         200,
-        &["<li>warning: the disk is &#60;almost&#62; full", "15 January 2027"],
+        &["<li>warning: the disk is &#60;almost&#62; full", "15\u{a0}Jan\u{a0}2027"],
     );
     let status = server.operator("GET", "/api/admin/status", serde_json::Value::Null).await;
     assert_eq!(status.json()["doctor"]["at"], "2027-01-15T07:00:00.000Z");
