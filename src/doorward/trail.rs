@@ -200,7 +200,19 @@ impl Doorward {
         if is_due {
             let event = Event::by_service(self.now(), EventKind::TrailPruned { before: number });
             self.store().prune_before(number, &event.into()).await?;
-            while self.store().delete_pruned(BATCH).await? == BATCH {}
+            let mut deleted = 0;
+            loop {
+                let count = self.store().delete_pruned(BATCH).await?;
+                deleted += count;
+                if count < BATCH {
+                    break;
+                }
+            }
+            tracing::info!(
+                events = deleted,
+                until = %expired,
+                "deleted events of the audit trail that have reached the end of audit.retention"
+            );
         }
         Ok(())
     }

@@ -12,6 +12,7 @@ mod effects;
 mod emergency;
 mod ended_tokens;
 mod engine;
+mod event_times;
 mod expiry;
 mod factors;
 mod imported_hashes;

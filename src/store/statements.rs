@@ -50,6 +50,7 @@ mod tests {
         ("effects", effects::STATEMENTS),
         ("emergency", emergency::STATEMENTS),
         ("ended_tokens", ended_tokens::STATEMENTS),
+        ("event_times", event_times::STATEMENTS),
         ("factors", factors::STATEMENTS),
         ("imported_hashes", imported_hashes::STATEMENTS),
         ("imports", imports::STATEMENTS),
