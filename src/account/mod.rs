@@ -94,10 +94,10 @@ pub(crate) struct OpenedSession {
 }
 
 impl OpenedSession {
-    /// The session with its bearer token.
-    pub(crate) fn with_token(self, doorward: &Doorward) -> NewSession {
+    /// The session with its bearer token, whose holder guards of this instance know.
+    pub(crate) async fn with_token(self, doorward: &Doorward) -> NewSession {
         let Self { user, session } = self;
-        let token = doorward.token_of(&session);
+        let token = doorward.new_token_of(&session).await;
         NewSession { user, session, token }
     }
 }

@@ -44,7 +44,7 @@ pub(crate) async fn refresh(doorward: &Doorward, caller: &Caller) -> Result<Toke
             return Err(RefreshError::TokenReplaced);
         }
     }
-    Ok(doorward.token_of(&Session { token_id, ..session }))
+    Ok(doorward.new_token_of(&Session { token_id, ..session }).await)
 }
 
 /// Ends the session of a replaced token that is used again: two clients hold tokens of the session, and one of them is

@@ -420,7 +420,7 @@ impl Doorward {
     ) -> Result<NewSession, RegisterError> {
         let (registration, persistence) = (user.validate(self)?, Persistence::Lifetime);
         match register(self, registration, &Requester::new(client), persistence).await? {
-            Registered::SignedIn(opened) => Ok(opened.with_token(self)),
+            Registered::SignedIn(opened) => Ok(opened.with_token(self).await),
             Registered::Mailed => Err(RegisterError::Mailed),
         }
     }

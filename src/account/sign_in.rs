@@ -179,6 +179,6 @@ impl Doorward {
         let email = EmailKey::of(email);
         let opened =
             sign_in(self, &email, password, &Requester::new(client), &Terms::TOKEN).await?;
-        Ok(opened.with_token(self))
+        Ok(opened.with_token(self).await)
     }
 }

@@ -1,5 +1,5 @@
-//! The data folder as a key store: one file per key, and one per shared secret. The file name of a retired key
-//! contains the time until which it verifies.
+//! The data folder as a key store: one file per key, and one per shared secret. The file name of a retired key contains the
+//! time until which it verifies, and the file of the next key begins with the time from which it signs.
 
 use std::{
     fs, io,
@@ -10,7 +10,7 @@ use std::{
 use async_trait::async_trait;
 use zeroize::Zeroizing;
 
-use super::{DataFolder, Error, io_error};
+use super::{DataFolder, Error, UNFINISHED, io_error, replace};
 use crate::{
     clock::Timestamp,
     private_file,
@@ -25,6 +25,8 @@ pub(super) const SIGNING: &str = "signing-key.pem";
 const NEXT: &str = "signing-key-next.pem";
 const RETIRED: &str = "retired-";
 const PEM: &str = ".pem";
+/// What a line before the key begins with. Programs that read PEM skip such lines.
+const SIGNS_FROM: &str = "Signs from ";
 const COOKIE_SECRET: &str = "cookie-secret";
 const FACTOR_SECRET: &str = "factor-secret";
 const AUDIT_SECRET: &str = "audit-secret";
@@ -33,7 +35,7 @@ const AUDIT_SECRET: &str = "audit-secret";
 impl KeyStore for DataFolder {
     async fn stored_keys(&self) -> Result<StoredKeys, KeyStoreError> {
         let signing = read(&self.signing_key_path())?;
-        let next = read(&self.next_key_path())?.map(|key| (key, None));
+        let next = self.next_key()?;
         let mut retired = self.retired_keys()?;
         // A crash during a promotion leaves a copy of the signing key.
         retired.retain(|(key, _)| signing.as_ref().is_none_or(|signing| signing.id() != key.id()));
@@ -47,13 +49,26 @@ impl KeyStore for DataFolder {
         Ok(())
     }
 
-    /// The time is not stored: verifiers cannot fetch a key while the only process that uses the folder is down.
-    async fn add_next_key(&self, key: &SigningKey, _: Timestamp) -> Result<(), KeyStoreError> {
+    /// A key without a time, which an older version has written, gets this one.
+    async fn add_next_key(
+        &self,
+        key: &SigningKey,
+        signs_at: Timestamp,
+    ) -> Result<(), KeyStoreError> {
+        let stored = self.next_key()?;
+        let without_time = match &stored {
+            Some((_, Some(_))) => return Ok(()),
+            Some((stored, None)) => Some(stored),
+            None => None,
+        };
         let path = self.next_key_path();
-        if !path.exists() {
-            self.write_key(&path, key)?;
-        }
-        Ok(())
+        let pem = without_time.unwrap_or(key).to_pem();
+        let text = Zeroizing::new(format!("{SIGNS_FROM}{signs_at}\n{}", *pem));
+        let written = match without_time {
+            Some(_) => replace(&self.path, [NEXT, UNFINISHED], text.as_bytes()),
+            None => self.write_atomically(&path, text.as_bytes()),
+        };
+        Ok(written.map_err(|error| io_error(&path, error))?)
     }
 
     async fn add_retired_key(
@@ -176,6 +191,15 @@ impl DataFolder {
 
     fn next_key_path(&self) -> PathBuf {
         self.path.join(NEXT)
+    }
+
+    /// Reads the key that signs next, and from when.
+    fn next_key(&self) -> Result<Option<(SigningKey, Option<Timestamp>)>, Error> {
+        let path = self.next_key_path();
+        let Some(key) = read(&path)? else { return Ok(None) };
+        let text = Zeroizing::new(fs::read_to_string(&path).map_err(|e| io_error(&path, e))?);
+        let time = text.lines().find_map(|line| Timestamp::parse(line.strip_prefix(SIGNS_FROM)?));
+        Ok(Some((key, time)))
     }
 
     /// Reads the retired keys and until when each of them verifies.
@@ -353,8 +377,19 @@ mod tests {
         let now = Timestamp::from_seconds(0);
         folder.add_next_key(&next, now).await.unwrap();
         folder.add_next_key(&SigningKey::generate(Algorithm::Es256), now).await.unwrap();
-        let (published, _) = folder.stored_keys().await.unwrap().next.unwrap();
+        let (published, at) = folder.stored_keys().await.unwrap().next.unwrap();
         assert_eq!(published.id(), next.id(), "a key that may have been published was replaced");
+        assert_eq!(at, Some(now));
+        // As an older version writes it.
+        let path = folder.next_key_path();
+        fs::write(&path, next.to_pem().as_bytes()).unwrap();
+        assert_eq!(folder.stored_keys().await.unwrap().next.unwrap().1, None);
+        let later = Timestamp::from_millis(1_800_000_000_123);
+        for at in [later, now] {
+            folder.add_next_key(&first, at).await.unwrap();
+            let (published, at) = folder.stored_keys().await.unwrap().next.unwrap();
+            assert_eq!((published.id(), at, mode(&path)), (next.id(), Some(later), 0o600));
+        }
         folder.promote_next_key(next.id(), &first, None).await.unwrap();
         let stored = folder.stored_keys().await.unwrap();
         assert_eq!(stored.signing.unwrap().id(), next.id());

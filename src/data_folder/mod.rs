@@ -277,6 +277,7 @@ fn replace(folder: &Path, [name, unfinished]: [&str; 2], contents: &[u8]) -> io:
     let mut options = private_file::options();
     let mut file = private_file::open_or_create(&unfinished, options.truncate(true))?;
     file.write_all(contents)?;
+    file.sync_all()?;
     fs::rename(&unfinished, folder.join(name))
 }
 

@@ -72,6 +72,8 @@ struct Inner {
     keys: SigningKeys,
     /// Whether the last attempt to read or rotate the keys failed.
     keys_failing: AtomicBool,
+    /// Whether the clock may have jumped, so that nothing is deleted because of its age.
+    clock_in_doubt: AtomicBool,
     cookies: Arc<CookieMint>,
     /// What cookies and one-time secrets are derived from.
     cookie_secret: Mutex<SharedSecret>,
@@ -347,6 +349,18 @@ impl Doorward {
             false => Reach::Account,
         };
         self.mint().issue(session, reach, self.now())
+    }
+
+    /// The same for a session that was just written. Guards of this instance know its holder, also if the database is lost next.
+    pub(crate) async fn new_token_of(&self, session: &Session) -> Token {
+        let token = self.token_of(session);
+        self.inner.callers.remember_token(token.as_str(), self.now()).await;
+        token
+    }
+
+    /// Has guards of this instance know the holder of an app cookie that was just made.
+    pub(crate) async fn remember_app_cookie(&self, cookie: &str, origin: &str) {
+        self.inner.callers.remember_app_cookie(cookie, origin, self.now()).await;
     }
 
     /// What a caller lacks whose session opens only their own account.

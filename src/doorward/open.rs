@@ -373,6 +373,7 @@ impl Doorward {
             store,
             keys,
             keys_failing: false.into(),
+            clock_in_doubt: false.into(),
             opened_at: clock.now(),
             clock,
             address: OnceLock::new(),

@@ -165,20 +165,28 @@ impl Doorward {
         let kind = EventKind::TrailPruned { before: expiries.clone() };
         let mut effects = Effects::from(Event::by_service(self.now(), kind));
         for (group, before) in expiries {
+            let mut deleted = 0;
             for kind in group.kinds() {
                 loop {
                     let events = self.store().expired_events(kind, before, BATCH).await?;
-                    let is_last = events.len() < BATCH;
+                    let count = events.len();
                     if events.is_empty() || !self.store().delete_events(events, &effects).await? {
                         break;
                     }
+                    deleted += count;
                     // The first batch has it.
                     effects = Effects::NONE;
-                    if is_last {
+                    if count < BATCH {
                         break;
                     }
                 }
             }
+            tracing::info!(
+                group = group.name(),
+                events = deleted,
+                until = %before,
+                "deleted events of the audit trail that have reached the end of their retention"
+            );
         }
         Ok(())
     }

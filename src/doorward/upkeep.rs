@@ -141,12 +141,19 @@ impl Doorward {
     }
 
     /// Makes the next key the signing one when it is due, and removes retired keys whose last token can no longer be
-    /// refreshed.
+    /// refreshed, unless the clock may have jumped.
     ///
     /// # Errors
     /// If the key store cannot be written.
     pub(crate) async fn tend_keys(&self) -> Result<(), signing_keys::Error> {
-        self.keys().apply_due_changes(self.now()).await
+        let now = self.now();
+        self.keys().apply_due_changes(now).await?;
+        // If the events cannot be read, the next call tries again.
+        if self.keys().has_expired_ones(now).await && matches!(self.clock_has_run().await, Ok(true))
+        {
+            self.keys().remove_expired(now).await?;
+        }
+        Ok(())
     }
 
     async fn clean_up_regularly(&self) {
@@ -165,8 +172,33 @@ impl Doorward {
         }
     }
 
-    /// Writes when sessions and API keys were last used, and removes expired sessions, revocations of expired tokens and failed
-    /// logins that no longer count.
+    /// Whether the clock has run for a day without a jump, as the events show: one of them is between one and two days old. A clock
+    /// that has jumped ahead would delete what has not expired, and nothing brings that back.
+    async fn clock_has_run(&self) -> Result<bool, store::Error> {
+        const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+        // The clock of `doorward dev` jumps on purpose.
+        if matches!(self.settings().database, DatabaseUrl::Memory(_)) {
+            return Ok(true);
+        }
+        let now = self.now();
+        let last = self.store().last_event_before(now - DAY).await?;
+        let has_run = last.is_some_and(|last| last >= now - 2 * DAY);
+        let was_in_doubt = self.inner.clock_in_doubt.swap(!has_run, Ordering::Relaxed);
+        if let (Some(last), false, false) = (last, has_run, was_in_doubt) {
+            tracing::warn!(
+                %now,
+                last_event = %last,
+                "nothing is deleted because of its age until the clock has run for a day: there is no event of the day before \
+                 yesterday to yesterday. If the clock is wrong, correct it (systemd-timesyncd, chrony)"
+            );
+        } else if has_run && was_in_doubt {
+            tracing::info!("the clock has run for a day: what has expired is deleted");
+        }
+        Ok(has_run)
+    }
+
+    /// Writes when sessions and API keys were last used, and removes failed logins that no longer count and, unless the clock may
+    /// have jumped, expired sessions and the like, revocations of expired tokens and old events.
     ///
     /// # Errors
     /// If the database cannot be written.
@@ -180,11 +212,15 @@ impl Doorward {
         for used in self.api_keys().take_last_used().chunks(BATCH) {
             self.store().set_keys_last_used(used).await?;
         }
+        let recovered = self.throttle().obsolete_before(self.instant(), self.now());
+        while self.store().delete_failures(recovered, BATCH).await? == BATCH {}
+        while self.store().delete_internal_records(BATCH).await? == BATCH {}
+        if !self.clock_has_run().await? {
+            return Ok(());
+        }
         while self.store().delete_expired(self.now(), BATCH).await? == BATCH {}
         let expired = self.now() - (self.settings().token.lifetime + CLOCK_SKEW);
         while self.store().delete_endings(expired, BATCH).await? == BATCH {}
-        let recovered = self.throttle().obsolete_before(self.instant(), self.now());
-        while self.store().delete_failures(recovered, BATCH).await? == BATCH {}
         self.prune_trail().await
     }
 

@@ -9,7 +9,7 @@ pub enum EventGroup {
     Refusals,
     /// Everything else: changes of accounts, and every order.
     Orders,
-    /// The end of an account, which explains why something was erased from other events.
+    /// What explains other events: the end of an account, why something was erased, and the loss of the secret of the trail.
     Deletions,
 }
 
@@ -57,6 +57,7 @@ pub const KINDS: &[KindInfo] = &[
     kind("user_changed", Orders, "the name or the address of a user has changed"),
     kind("user_disabled", Orders, "a user was disabled, and their sessions have ended"),
     kind("user_enabled", Orders, "a user was enabled"),
+    kind("user_secured", Orders, "everything by which somebody could be in an account was ended"),
     kind("user_deleted", Deletions, "a user was deleted"),
     kind(
         "unverified_user_deleted",
@@ -78,7 +79,6 @@ pub const KINDS: &[KindInfo] = &[
     kind("password_changed", Orders, "a user has another password"),
     kind("password_reset", Orders, "a user has set a password with a link or code"),
     kind("reset_failed", Refusals, "a link or code to set a password with was wrong"),
-    kind("user_secured", Orders, "everything by which somebody could be in an account was ended"),
     kind("password_removed", Orders, "the password of a user was removed"),
     kind("reset_code_created", Orders, "a code to set a password with was made"),
     kind("unknown_secret", Refusals, "the secret in a link was wrong, had expired or was used"),
@@ -139,7 +139,7 @@ pub const KINDS: &[KindInfo] = &[
     kind("audit_exported", Orders, "events of the trail were read out"),
     kind(
         "audit_secret_replaced",
-        Orders,
+        Deletions,
         "the secret of the trail was lost, and the trail goes on under a new name",
     ),
     kind(

@@ -51,7 +51,10 @@ impl<Id: Copy + Eq + Hash> LastSeenBuffer<Id> {
     /// Records that something is used now, unless that was recorded recently.
     pub fn record(&self, id: Id, last: &LastRecorded, now: Timestamp) {
         let recorded = last.0.load(Ordering::Relaxed);
-        let is_due = Timestamp::from_millis(recorded) + LastSeenBuffer::INTERVAL <= now;
+        let last_at = Timestamp::from_millis(recorded);
+        // A time of the future comes from a clock that was wrong.
+        let is_due =
+            last_at + LastSeenBuffer::INTERVAL <= now || now + LastSeenBuffer::INTERVAL < last_at;
         if is_due && last.0.swap(now.millis(), Ordering::Relaxed) == recorded {
             let mut unwritten = self.unwritten.lock().unwrap_or_else(PoisonError::into_inner);
             if unwritten.len() < LastSeenBuffer::MAX_BUFFERED {

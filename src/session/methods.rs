@@ -221,6 +221,20 @@ impl Methods {
         Self(self.0.iter().map(|(method, given)| (*method, time.min(*given))).collect())
     }
 
+    /// These, of which those after this time count as given at the earliest time.
+    #[must_use]
+    pub(crate) fn known_until(self, time: Timestamp) -> Self {
+        match self.0.values().all(|given| *given <= time) {
+            true => self,
+            false => {
+                let known = |given: Timestamp| {
+                    if given > time { Timestamp::from_seconds(0) } else { given }
+                };
+                Self(self.0.into_iter().map(|(method, given)| (method, known(given))).collect())
+            }
+        }
+    }
+
     fn filtered(&self, keeps: impl Fn(Method, Timestamp) -> bool) -> Self {
         let kept = self.0.iter().filter(|(method, time)| keeps(**method, **time));
         Self(kept.map(|(method, time)| (*method, *time)).collect())

@@ -104,7 +104,7 @@ impl Session {
     }
 
     /// This time, or one after the latest proof: a session with other proofs has another time.
-    fn later(&self, now: Timestamp) -> Timestamp {
+    pub(crate) fn later(&self, now: Timestamp) -> Timestamp {
         now.max(self.authenticated_at + Duration::from_millis(1))
     }
 
@@ -124,6 +124,20 @@ impl Session {
         }
         let methods = self.methods.first_factors().given_until(time);
         Self { authenticated_at: time, methods, ..self.clone() }
+    }
+
+    /// The session as it counts at this time. A time ahead of it comes from a clock that was wrong, so nobody knows how old a sign-in
+    /// or a proof of that time is: it counts as the oldest, and a step-up makes it known.
+    #[must_use]
+    pub(crate) fn judged_at(self, now: Timestamp) -> Self {
+        /// The clock of another instance may be this far ahead.
+        const CLOCK_SKEW: Duration = Duration::from_secs(60);
+        let latest = now + CLOCK_SKEW;
+        let created_at = match self.created_at > latest {
+            true => Timestamp::from_seconds(0),
+            false => self.created_at,
+        };
+        Self { created_at, methods: self.methods.known_until(latest), ..self }
     }
 
     /// Whether it has expired, or has not been used for its idle timeout. `last_used` is accurate to
@@ -175,6 +189,24 @@ mod tests {
             assert_eq!(left.as_of(created).verified_at().seconds(), 0, "the cookie of an app");
         }
         assert_eq!(session.without(&[Method::Totp], now), session);
+    }
+
+    #[test]
+    fn what_was_proved_in_the_future_counts_as_the_oldest() {
+        let at = |seconds: i64| Timestamp::from_seconds(1_800_000_000 + seconds);
+        let client = ClientInfo::new([192, 0, 2, 7].into(), "");
+        let new = Session::new(UserId::random(), client, at(0), Duration::from_secs(60));
+        let methods = Methods::at(at(0), [Method::Password]).with(Method::Totp, at(100));
+        let session = Session { methods, authenticated_at: at(100), ..new.clone() };
+        for now in [at(40), at(100), at(1000)] {
+            assert_eq!(session.clone().judged_at(now), session);
+        }
+        let judged = session.clone().judged_at(at(39));
+        assert_eq!((judged.verified_at().seconds(), judged.methods.strength()), (0, 2));
+        assert_eq!((judged.created_at, judged.authenticated_at), (at(0), at(100)));
+        // Who has registered without a password has proved nothing but that.
+        assert_eq!(new.clone().judged_at(at(-61)).verified_at().seconds(), 0);
+        assert_eq!(new.clone().judged_at(at(-60)).verified_at(), at(0));
     }
 
     #[test]

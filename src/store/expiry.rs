@@ -25,7 +25,7 @@ const DELETIONS: [&str; 5] = [
 
 impl Store {
     /// Deletes up to `limit` expired rows of each kind: sessions, one-time secrets, invitations, trusted devices, mail that was given
-    /// up and keys that expired long ago and the store's internal records. Returns the largest of these counts.
+    /// up and keys that expired long ago. Returns the largest of these counts.
     pub async fn delete_expired(&self, now: Timestamp, limit: usize) -> Result<usize, Error> {
         let deleted = self.write_uncached(move || {
             let mut batch = StatementBatch::default();
@@ -39,6 +39,11 @@ impl Store {
                 counts.into_iter().map(|count| rows.of(count)).max().unwrap_or(0)
             })
         });
-        Ok(deleted.await?.max(self.engine.delete_expired(limit).await?))
+        deleted.await
+    }
+
+    /// Deletes up to `limit` of the store's internal records that nothing reads any more, and returns their number.
+    pub async fn delete_internal_records(&self, limit: usize) -> Result<usize, Error> {
+        self.engine.delete_expired(limit).await
     }
 }

@@ -13,6 +13,7 @@ mod emergency;
 mod ended_tokens;
 mod engine;
 mod erasures;
+mod event_times;
 mod expiry;
 mod factors;
 mod imported_hashes;

@@ -51,6 +51,7 @@ mod tests {
         ("emergency", emergency::STATEMENTS),
         ("ended_tokens", ended_tokens::STATEMENTS),
         ("erasures", erasures::STATEMENTS),
+        ("event_times", event_times::STATEMENTS),
         ("factors", factors::STATEMENTS),
         ("imported_hashes", imported_hashes::STATEMENTS),
         ("imports", imports::STATEMENTS),

@@ -91,6 +91,12 @@ pub enum Reach {
 const ACCOUNT: &str = "/account";
 
 impl TokenTerms {
+    /// How long verifiers may keep the key set: it expires before a key that it lacks starts to sign.
+    pub fn key_set_max_age(&self) -> Duration {
+        const MAX: Duration = Duration::from_secs(60 * 60);
+        self.publish_before_signing.min(MAX)
+    }
+
     fn audience_of(&self, reach: Reach) -> String {
         match reach {
             Reach::Everything => self.audience.clone(),

@@ -98,10 +98,20 @@ impl SigningKeys {
             // Another instance may have added its key first.
             stored = key_store.stored_keys().await?;
         }
-        // Verifiers could not fetch the next key while no server ran, so its waiting time starts again.
-        let signs_at = now + terms.publish_before_signing;
-        let ring = KeyRing::new(stored, |_| signs_at, session_lifetime, now)
+        if let Some((next, None)) = &stored.next {
+            // The time decides, so it is stored: another start does not postpone it.
+            let signs_at = now + terms.publish_before_signing;
+            key_store.add_next_key(next, signs_at).await?;
+            stored = key_store.stored_keys().await?;
+        }
+        let mut ring = KeyRing::new(stored, session_lifetime, now)
             .ok_or_else(|| Error::Missing(key_store.location()))?;
+        if key_store.propagation_time().is_zero()
+            && let Some((_, signs_at)) = &mut ring.next
+        {
+            // Verifiers could not fetch it while the only server did not run. They may have the keys of before for this long.
+            *signs_at = (*signs_at).max(now + terms.key_set_max_age());
+        }
         let mint = Arc::new(TokenMint::new(ring.key_set(), terms));
         Ok(Self { key_store, mint, session_lifetime, ring: Mutex::new(ring) })
     }
@@ -126,8 +136,7 @@ impl SigningKeys {
         self.promote_next_key_if_due(&mut ring, now).await
     }
 
-    /// Promotes the next key if it is due, leaves retired keys whose last token has expired to refreshes, and removes those
-    /// whose last token can no longer be refreshed.
+    /// Promotes the next key if it is due, and leaves retired keys whose last token has expired to refreshes.
     ///
     /// # Errors
     /// If the key store fails.
@@ -138,6 +147,21 @@ impl SigningKeys {
         if ring.retired.iter().any(|key| is_due(&key)) {
             self.reload_ring(&mut ring, now).await?;
         }
+        promoted
+    }
+
+    /// Whether there are keys whose last token can no longer be refreshed.
+    pub async fn has_expired_ones(&self, now: Timestamp) -> bool {
+        self.ring.lock().await.refreshing.iter().any(|(_, until)| *until <= now)
+    }
+
+    /// Removes keys whose last token can no longer be refreshed.
+    ///
+    /// # Errors
+    /// If the key store fails.
+    pub async fn remove_expired(&self, now: Timestamp) -> Result<(), Error> {
+        let mut ring = self.ring.lock().await;
+        let is_due = |(_, until): &&(Arc<SigningKey>, Timestamp)| *until <= now;
         let expired: Vec<_> =
             ring.refreshing.iter().filter(is_due).map(|(key, _)| Arc::clone(key)).collect();
         for key in expired {
@@ -145,7 +169,7 @@ impl SigningKeys {
             tracing::info!(kid = %key.id(), "retired key removed");
             self.reload_ring(&mut ring, now).await?;
         }
-        promoted
+        Ok(())
     }
 
     /// Removes a key: from the next request on, its tokens are refused. The next key replaces a signing key. Returns
@@ -273,9 +297,13 @@ impl SigningKeys {
         ring: &mut KeyRing,
         now: Timestamp,
     ) -> Result<(), Error> {
-        let Some((next, _)) = ring.next.as_ref().filter(|(_, signs_at)| *signs_at <= now) else {
+        // A clock that was ahead may have set a later time.
+        let latest = self.signs_at(now);
+        let Some((next, signs_at)) = &mut ring.next else { return Ok(()) };
+        *signs_at = latest.min(*signs_at);
+        if *signs_at > now {
             return Ok(());
-        };
+        }
         let until = now + self.mint.terms().lifetime + Self::RETIREMENT_MARGIN;
         self.key_store.promote_next_key(next.id(), &ring.signing, Some(until)).await?;
         tracing::info!(kid = %next.id(), "signing with the next key");
@@ -285,12 +313,14 @@ impl SigningKeys {
     /// Reads the key store and replaces the keys of the ring and the mint.
     async fn reload_ring(&self, ring: &mut KeyRing, now: Timestamp) -> Result<(), Error> {
         let stored = self.key_store.stored_keys().await?;
-        let signs_at = |id: &KeyId| match &ring.next {
-            Some((next, at)) if next.id() == id => *at,
-            _ => self.signs_at(now),
-        };
-        *ring = KeyRing::new(stored, signs_at, self.session_lifetime, now)
-            .ok_or_else(|| self.missing())?;
+        let known = ring.next.take();
+        *ring = KeyRing::new(stored, self.session_lifetime, now).ok_or_else(|| self.missing())?;
+        // This process may have another time than the stored one.
+        if let (Some((next, at)), Some((known, known_at))) = (&mut ring.next, known)
+            && next.id() == known.id()
+        {
+            *at = known_at;
+        }
         self.mint.replace_keys(ring.key_set());
         Ok(())
     }
@@ -312,17 +342,9 @@ async fn new_key(algorithm: Algorithm) -> SigningKey {
 }
 
 impl KeyRing {
-    /// `None` without a signing key. `signs_at` applies to a next key whose time is not stored.
-    fn new(
-        stored: StoredKeys,
-        signs_at: impl Fn(&KeyId) -> Timestamp,
-        session_lifetime: Duration,
-        now: Timestamp,
-    ) -> Option<Self> {
-        let next = stored.next.map(|(key, at)| {
-            let at = at.unwrap_or_else(|| signs_at(key.id()));
-            (Arc::new(key), at)
-        });
+    /// `None` without a signing key. A next key whose time is not stored signs at once.
+    fn new(stored: StoredKeys, session_lifetime: Duration, now: Timestamp) -> Option<Self> {
+        let next = stored.next.map(|(key, at)| (Arc::new(key), at.unwrap_or(now)));
         let verifying = stored.verifying.into_iter().map(Arc::new).collect();
         let retired = stored.retired.into_iter().map(|(key, until)| (Arc::new(key), until));
         let (retired, expired): (Vec<_>, Vec<_>) = retired.partition(|(_, until)| now < *until);

@@ -12,7 +12,7 @@ use doorward::{
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::support::{REFUSED, SIGNING_KEYS, TestServer};
+use crate::support::{NOW, REFUSED, SIGNING_KEYS, TestServer};
 
 const MINUTE: Duration = Duration::from_secs(60);
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -64,7 +64,7 @@ async fn a_new_key_is_published_before_it_signs() {
 }
 
 #[tokio::test]
-async fn a_key_that_was_not_published_for_long_enough_waits_again_after_a_restart() {
+async fn after_a_restart_a_key_waits_as_long_as_verifiers_keep_the_old_ones() {
     let server = TestServer::open().await;
     let next = server.rotate_keys().await.remove(1).kid;
     let server = TestServer::reopen(server.close(), |settings| settings).await;
@@ -72,6 +72,39 @@ async fn a_key_that_was_not_published_for_long_enough_waits_again_after_a_restar
     server.doorward.tend_keys().await.unwrap();
     assert_eq!(stages(&server).await, [KeyStatus::Signing, KeyStatus::Next]);
     server.let_pass(Duration::from_secs(1));
+    server.doorward.tend_keys().await.unwrap();
+    assert_eq!(signing(&server).await, next);
+}
+
+#[tokio::test]
+async fn restarts_do_not_postpone_the_next_key() {
+    const HOUR: Duration = Duration::from_secs(60 * 60);
+    let for_a_week = |settings: Settings| settings.with("token.publish_before_signing", "7d");
+    let mut server = TestServer::open_with(for_a_week).await;
+    let first = signing(&server).await;
+    let next = server.rotate_keys().await.remove(1).kid;
+    for day in 0..7 {
+        assert_eq!(signing(&server).await, first, "day {day}");
+        let later = server.now() + DAY;
+        server = TestServer::reopen_at(later, server.close(), for_a_week).await;
+        server.doorward.tend_keys().await.unwrap();
+    }
+    // Verifiers may have read the keys just before the last stop.
+    assert_eq!(signing(&server).await, first);
+    server.let_pass(HOUR);
+    server.doorward.tend_keys().await.unwrap();
+    assert_eq!(signing(&server).await, next);
+    assert_eq!(stages(&server).await, [KeyStatus::Signing, KeyStatus::Retired]);
+}
+
+#[tokio::test]
+async fn a_key_that_was_published_by_a_clock_ahead_signs_in_time() {
+    let server = TestServer::open().await;
+    server.let_pass(30 * DAY);
+    let next = server.rotate_keys().await.remove(1).kid;
+    server.set_clock(NOW);
+    server.doorward.tend_keys().await.unwrap();
+    server.let_pass(MINUTE);
     server.doorward.tend_keys().await.unwrap();
     assert_eq!(signing(&server).await, next);
 }
@@ -99,7 +132,7 @@ async fn tokens_of_a_retired_key_stay_valid_until_they_expire_even_across_restar
     assert!(!is_good(&server, &ada.token).await);
     // It is kept for refreshes of expired tokens, for as long as a session can last.
     assert_eq!(stages(&server).await, [KeyStatus::Signing, KeyStatus::Refreshing]);
-    server.let_pass(30 * DAY - Duration::from_secs(1));
+    server.run_for(30 * DAY - Duration::from_secs(1)).await;
     server.doorward.tend_keys().await.unwrap();
     assert_eq!(stages(&server).await, [KeyStatus::Signing, KeyStatus::Refreshing]);
     server.let_pass(Duration::from_secs(1));

@@ -2,6 +2,7 @@
 
 mod admin_users;
 mod api_keys;
+mod clock;
 mod codes;
 mod common_passwords;
 mod cors;

@@ -133,16 +133,25 @@ impl TestServer {
     }
 
     pub async fn reopen(folder: TempDir, change: impl FnOnce(Settings) -> Settings) -> Self {
+        Self::reopen_at(NOW, folder, change).await
+    }
+
+    /// Opens the service again at this time.
+    pub async fn reopen_at(
+        now: Timestamp,
+        folder: TempDir,
+        change: impl FnOnce(Settings) -> Settings,
+    ) -> Self {
         let settings = Settings::new()
             .with("database_url", format!("sqlite://{}/doorward.db", folder.path().display()))
             .with_cheap_passwords(Cost { memory_kib: 64, passes: 1 });
         let settings = change(settings);
-        let seconds = Arc::new(AtomicI64::new(NOW.seconds()));
+        let seconds = Arc::new(AtomicI64::new(now.seconds()));
         let (shared, passed) = (Arc::clone(&seconds), Arc::clone(&seconds));
         let clock = Clock::new(move || Timestamp::from_seconds(shared.load(Ordering::Relaxed)));
         // Budgets recover when the test lets time pass.
         let clock = clock.with_instants(move || {
-            let passed = passed.load(Ordering::Relaxed) - NOW.seconds();
+            let passed = passed.load(Ordering::Relaxed) - now.seconds();
             Instant::now() + Duration::from_secs(passed.try_into().unwrap_or_default())
         });
         let doorward = open(settings, clock).await;
@@ -166,6 +175,21 @@ impl TestServer {
     /// Moves the clock forward.
     pub fn let_pass(&self, time: Duration) {
         self.seconds.fetch_add(i64::try_from(time.as_secs()).unwrap(), Ordering::Relaxed);
+    }
+
+    /// Moves the clock forward by days in which the service runs: something happens every day.
+    pub async fn run_for(&self, time: Duration) {
+        /// Between one and two days.
+        const LATEST: Duration = Duration::from_secs(36 * 60 * 60);
+        self.let_pass(time - LATEST);
+        let email = format!("clock-{}@example.com", self.now().seconds());
+        self.register("Clock", &email).await;
+        self.let_pass(LATEST);
+    }
+
+    /// Sets the clock, as somebody who corrects it.
+    pub fn set_clock(&self, to: Timestamp) {
+        self.seconds.store(to.seconds(), Ordering::Relaxed);
     }
 
     /// Sends a request. It comes from loopback unless it has a `ConnectInfo`.

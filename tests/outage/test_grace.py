@@ -1,5 +1,6 @@
 """Whom guards admit while PostgreSQL does not answer, and what /readyz/guards says."""
 
+import json
 import threading
 
 from harness.connection import GUARD, LOGIN, get, post
@@ -77,3 +78,30 @@ def test_a_user_who_signs_out_while_the_database_hangs_is_not_admitted(server):
                 assert status(service, get(GUARD, token)) == 503
             finally:
                 server.thaw()
+
+
+def test_who_has_just_signed_in_is_known_to_the_instance_that_wrote_it(server, instances):
+    """Nobody of them was guarded before the outage."""
+    one, two = instances
+    email, token = one.sign_up(PASSWORD)
+    tokens = {"registered": one.sign_up()[1]}
+    with one.connect() as connection:
+        answer = connection.exchange(post(LOGIN, {"email": email, "password": PASSWORD}))
+        tokens["signed in"] = json.loads(answer.body)["token"]
+        answer = connection.exchange(post("/api/auth/refresh", {}, one.sign_up()[1]))
+        tokens["refreshed"] = json.loads(answer.body)["token"]
+        # Who has signed out or been disabled since is not.
+        ended = one.sign_up()[1]
+        assert connection.exchange(post("/api/auth/logout", {}, ended)).status == 204
+    disabled, refused = one.sign_up()
+    one.run("user", "disable", disabled)
+    eventually("it is disabled", lambda: status(one, get(GUARD, refused)) == 401)
+    server.stop()
+    for service in instances:
+        eventually("an instance is not ready", lambda: status(service, get("/readyz")) == 503)
+    for how, known in tokens.items():
+        assert status(one, get(GUARD, known)) == 200, how
+        assert status(two, get(GUARD, known)) == 503, how
+    for unknown in (ended, refused):
+        assert status(one, get(GUARD, unknown)) in (401, 503)
+    server.start()

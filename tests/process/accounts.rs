@@ -249,7 +249,7 @@ fn times_are_shown_to_programs_as_the_api_shows_them() {
 fn a_command_names_the_database_that_it_changes() {
     let home = Home::new();
     let server = home.start();
-    server.register("ada@example.com");
+    server.client.register("ada@example.com");
     let place = format!("database: {}\n", home.database().display());
     let all = |server_runs: bool| {
         for (arguments, changes) in [

@@ -29,7 +29,10 @@ async fn nothing_stays(store: &Store) {
     let ada = user("Ada", "ada@example.com");
     let hash = PasswordHash::from_store("$2b$10$aaa".into());
     let ada = new_user(ada.name, ada.email, Some(hash), NOW);
-    store.import_users(vec![ada.clone()], Vec::new(), NOW, &Effects::NONE).await.unwrap();
+    store
+        .import_users(vec![ada.clone()], Vec::new(), Vec::new(), NOW, &Effects::NONE)
+        .await
+        .unwrap();
     let mails = vec![mail(Some(ada.id), Message::HasPassword)];
     let secrets = vec![one_time(&ada, Purpose::SignIn), one_time(&ada, Purpose::OperatorReset)];
     let effects = Effects { mails, secrets, ..Effects::NONE };

@@ -40,12 +40,14 @@ async fn users_are_imported(store: &Store) {
     same_id.id = existing.id;
     let ours = hashed("e@example.com", "$argon2id$v=19$m=19456,t=2,p=1$a$b");
     let users = vec![first.clone(), taken.clone(), last.clone(), same_id, ours.clone()];
-    let added =
-        store.import_users(users.clone(), Vec::new(), IMPORTED_AT, &Effects::NONE).await.unwrap();
+    let added = store
+        .import_users(users.clone(), Vec::new(), Vec::new(), IMPORTED_AT, &Effects::NONE)
+        .await
+        .unwrap();
     assert_eq!(added, [true, false, true, false, true]);
     let later = IMPORTED_AT + Duration::from_secs(1);
     assert_eq!(
-        store.import_users(users, Vec::new(), later, &Effects::NONE).await.unwrap(),
+        store.import_users(users, Vec::new(), Vec::new(), later, &Effects::NONE).await.unwrap(),
         [false; 5],
         "nothing is added twice"
     );
@@ -117,7 +119,10 @@ async fn a_new_password_or_a_deletion_replaces_an_imported_hash_on_postgres() {
 async fn a_new_password_or_a_deletion_replaces_an_imported_hash(store: &Store) {
     let users = ["a", "b", "c"].map(|name| hashed(&format!("{name}@example.com"), "$2b$10$aaa"));
     let [changed, deleted, left] = &users;
-    store.import_users(users.to_vec(), Vec::new(), IMPORTED_AT, &Effects::NONE).await.unwrap();
+    store
+        .import_users(users.to_vec(), Vec::new(), Vec::new(), IMPORTED_AT, &Effects::NONE)
+        .await
+        .unwrap();
     let new = PasswordHash::from_store("$argon2id$v=19$m=19456,t=2,p=1$c$d".into());
     let (condition, now) = (PasswordCondition::Unconditional, IMPORTED_AT);
     let effects = Effects::NONE;

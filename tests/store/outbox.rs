@@ -85,8 +85,8 @@ fn messages() -> Vec<Message> {
         Message::PasswordChanged { at },
         Message::SessionsEnded { by: EndedBy::Reuse, at },
         Message::SessionsEnded { by: EndedBy::Operator, at },
-        Message::AccountDeleted { by: DeletedBy::User, at },
-        Message::AccountDeleted { by: DeletedBy::Operator, at },
+        Message::AccountDeleted { by: DeletedBy::User, kept_days: Some(365), at },
+        Message::AccountDeleted { by: DeletedBy::Operator, kept_days: None, at },
         Message::Nothing,
     ]
 }

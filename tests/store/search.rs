@@ -49,7 +49,10 @@ async fn terms_follow_the_users(store: &Store) {
     must_agree("a registration").await;
     // One of the two is there already.
     let imported = vec![bob.clone(), user("Somebody else", "ada@example.com")];
-    assert_eq!(store.import_users(imported, Vec::new(), NOW, none).await.unwrap(), [true, false]);
+    assert_eq!(
+        store.import_users(imported, Vec::new(), Vec::new(), NOW, none).await.unwrap(),
+        [true, false]
+    );
     assert!(indexed(store).await.contains("nine b.o-b@mail.example"));
 
     store.grant_role(bob.id, &role, NOW, none).await.unwrap();

@@ -13,6 +13,7 @@ use std::{
 };
 
 use quick_cache::sync::Cache;
+use tokio::time::timeout;
 
 use self::signature_failures::SignatureFailures;
 #[cfg(test)]
@@ -431,6 +432,36 @@ impl Callers {
         }
     }
 
+    /// Caches the holder of a token that was just issued, so that guards know them if the database is lost before they are asked.
+    /// It is a look-up as any other, after the write: a revocation in between is read, or counted after the stamp was taken.
+    pub async fn remember_token(&self, token: &str, now: Timestamp) {
+        let key_removals = self.mint.key_removals();
+        // Its signature is ours.
+        if let Ok(unverified) = self.mint.read(token, now) {
+            let credential = Credential::Token { claims: unverified.claims, key_removals };
+            self.remember(token, credential, now).await;
+        }
+    }
+
+    /// The same for an app cookie that was just made.
+    pub async fn remember_app_cookie(&self, cookie: &str, origin: &str, now: Timestamp) {
+        if let Some(claims) = self.cookies.read_app_cookie(cookie, origin) {
+            let credential = Credential::Cookie { audience: origin.into(), claims };
+            self.remember(cookie, credential, now).await;
+        }
+    }
+
+    /// Only a shared database can be lost while guards go on.
+    async fn remember(&self, sent: &str, credential: Credential, now: Timestamp) {
+        /// The session is written, so its answer does not wait for a database that hangs.
+        const LIMIT: Duration = Duration::from_millis(100);
+        if self.store.changes().connectivity() == Connectivity::Connected {
+            let look_up = Box::pin(self.look_up(sent.as_bytes(), credential, now));
+            // Without it, the first guard looks the caller up.
+            let _ = timeout(LIMIT, look_up).await;
+        }
+    }
+
     /// When a session was last used, as far as this instance knows.
     pub fn last_used(&self, session: &Session) -> Timestamp {
         session.last_seen_at.max(self.last_seen.unwritten(session.id))
@@ -449,7 +480,10 @@ impl Callers {
         let changes = self.store.changes();
         changes.is_current(cached.stamp)
             && match changes.connectivity() {
-                Connectivity::Embedded | Connectivity::Unreachable => true,
+                Connectivity::Unreachable => true,
+                // The clock has been set back: what was proved since may be in the future now.
+                _ if now + Self::MAX_AGE < cached.looked_up_at => false,
+                Connectivity::Embedded => true,
                 Connectivity::Connected => now < cached.looked_up_at + Self::MAX_AGE,
                 Connectivity::Stale => false,
             }
@@ -561,7 +595,7 @@ impl Callers {
         if session.has_expired(last_used, now) {
             return Err(Unauthenticated::SessionEnded.into());
         }
-        let session = by.prove(session)?;
+        let session = by.prove(session)?.judged_at(now);
         Ok((Caller::new(Arc::new(user), Arc::new(session)), last_used))
     }
 }

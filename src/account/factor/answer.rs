@@ -464,6 +464,6 @@ impl Doorward {
             _ => SignInError::WrongCredentials,
         })?;
         let recovery_code = answered.new_recovery_code.map(|code| code.to_string());
-        Ok((answered.opened.with_token(self), recovery_code))
+        Ok((answered.opened.with_token(self).await, recovery_code))
     }
 }

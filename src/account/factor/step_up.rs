@@ -73,7 +73,8 @@ pub(crate) async fn with_password(
 pub(super) fn stepped_up(doorward: &Doorward, session: &Session, methods: Methods) -> Session {
     Session {
         token_id: TokenId::random(),
-        authenticated_at: doorward.now(),
+        // What a cookie of before had proved counts no more, also if a clock that was ahead has made it.
+        authenticated_at: session.later(doorward.now()),
         methods,
         ..session.clone()
     }

@@ -23,11 +23,13 @@ pub(super) fn check_files(
         report.add(
             Kind::ClockSetBack,
             format!(
-                "a file in {} was written {} s in the future: the clock was set back",
+                "a file in {} was written {} s in the future: the clock was ahead then, or is behind now",
                 folder.display(),
                 ahead.as_secs()
             ),
-            "synchronise the clock (systemd-timesyncd, chrony): tokens and sessions last longer until it has caught up",
+            "compare it with another clock and synchronise it (systemd-timesyncd, chrony). If it is right now, nothing else is to do: \
+             sessions of the future stay valid and last longer, and whoever signed in then is asked to do so again where a guard wants a new \
+             sign-in",
         );
     }
 }

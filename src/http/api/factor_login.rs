@@ -50,7 +50,7 @@ pub(crate) async fn login(
     };
     let terms = AnswerTerms::default();
     let answered = answer(&doorward, &challenge, given, terms, &requester).await?;
-    let logged_in = LoggedIn::new(answered.opened, &doorward);
+    let logged_in = LoggedIn::new(answered.opened, &doorward).await;
     let code = answered.new_recovery_code.map(|code| code.to_string());
     Ok(NoStore(StatusCode::OK, logged_in.with_recovery_code(code)))
 }
@@ -74,7 +74,7 @@ pub(crate) async fn step_up(
         SignInError::WrongCredentials => ConfirmError::WrongPassword.into(),
         error => Error::from(error),
     })?;
-    Ok(NoStore(StatusCode::OK, LoggedIn::new(opened, &doorward)))
+    Ok(NoStore(StatusCode::OK, LoggedIn::new(opened, &doorward).await))
 }
 
 impl Form {

@@ -23,8 +23,8 @@ pub(crate) struct LoggedIn {
 }
 
 impl LoggedIn {
-    pub(crate) fn new(opened: OpenedSession, doorward: &Doorward) -> Self {
-        Self { token: opened.with_token(doorward).token, recovery_code: None }
+    pub(crate) async fn new(opened: OpenedSession, doorward: &Doorward) -> Self {
+        Self { token: opened.with_token(doorward).await.token, recovery_code: None }
     }
 
     pub(super) fn with_recovery_code(self, recovery_code: Option<String>) -> Self {
@@ -43,5 +43,5 @@ pub(crate) async fn login(
         return Err(form.into_error());
     };
     let opened = sign_in(&doorward, &email, password, &requester, &Terms::TOKEN).await?;
-    Ok(NoStore(StatusCode::OK, LoggedIn::new(opened, &doorward)))
+    Ok(NoStore(StatusCode::OK, LoggedIn::new(opened, &doorward).await))
 }

@@ -37,5 +37,5 @@ pub(crate) async fn login(
         return Err(form.into_error());
     };
     let opened = mail_code::sign_in(&doorward, presented, &requester, &Terms::TOKEN).await?;
-    Ok(NoStore(StatusCode::OK, LoggedIn::new(opened, &doorward)))
+    Ok(NoStore(StatusCode::OK, LoggedIn::new(opened, &doorward).await))
 }

@@ -48,7 +48,7 @@ pub(crate) async fn register(
     let persistence = Persistence::Lifetime;
     match register::register(&doorward, registration, &requester, persistence).await? {
         Registered::SignedIn(opened) => {
-            let signed_in = opened.with_token(&doorward);
+            let signed_in = opened.with_token(&doorward).await;
             let (id, token) = (signed_in.user.id.to_string(), signed_in.token);
             Ok(NoStore(StatusCode::CREATED, NewUser { id, token }).into_response())
         }

@@ -29,6 +29,6 @@ pub(super) async fn sign_in(
     let (names, session) = (doorward.cookies().names(is_https), &opened.session);
     let value = doorward.cookies().session_cookie(session);
     let cookie = names.set_for(session, &names.session, &value, doorward.now());
-    let answer = NoStore(StatusCode::OK, LoggedIn::new(opened, &doorward));
+    let answer = NoStore(StatusCode::OK, LoggedIn::new(opened, &doorward).await);
     Ok(([(header::SET_COOKIE, cookie)], answer).into_response())
 }

@@ -230,6 +230,7 @@ impl<'a> AppRequest<'a> {
         match app_sign_in::use_code(doorward, code, origin, &attempts, &requester).await {
             Ok(used) => {
                 let cookie = doorward.cookies().app_cookie(&used.session, origin);
+                doorward.remember_app_cookie(&cookie, origin).await;
                 let set = names.set_for(&used.session, &names.app, &cookie, doorward.now());
                 // The try cookie stays: other tabs may have begun with it.
                 let cookies = vec![set];

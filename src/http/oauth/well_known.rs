@@ -82,8 +82,6 @@ fn text(headers: &HeaderMap, name: &str) -> Option<String> {
     (!lines.is_empty()).then(|| lines.join(", "))
 }
 
-/// A cached key set expires before a key that it lacks starts to sign.
 fn max_age(doorward: &Doorward) -> Duration {
-    const MAX: Duration = Duration::from_secs(60 * 60);
-    doorward.settings().token.publish_before_signing.min(MAX)
+    doorward.settings().token.key_set_max_age()
 }

@@ -186,7 +186,7 @@ pub(super) fn secret_insertions(secrets: &SharedSecrets) -> Vec<(&'static str, V
     secrets.iter().map(insertion).collect()
 }
 
-/// The statements that add all keys of another key store.
+/// The statements that add all keys of another key store. The next key signs from `signs_at` at the earliest.
 pub(super) fn key_insertions(
     stored: &StoredKeys,
     signs_at: Timestamp,
@@ -203,7 +203,7 @@ pub(super) fn key_insertions(
         add(SIGNING, key, None);
     }
     if let Some((key, at)) = next {
-        add(NEXT, key, Some(at.unwrap_or(signs_at)));
+        add(NEXT, key, Some(at.map_or(signs_at, |at| at.max(signs_at))));
     }
     for (key, until) in retired {
         add(&retired_slot(key.id()), key, Some(*until));

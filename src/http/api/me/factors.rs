@@ -119,9 +119,9 @@ pub(crate) struct AddedFactor {
 }
 
 impl AddedFactor {
-    fn new(enrolled: Enrolled, doorward: &Doorward) -> NoStore<Self> {
+    async fn new(enrolled: Enrolled, doorward: &Doorward) -> NoStore<Self> {
         let Enrolled { recovery_codes, opened } = enrolled;
-        let token = opened.with_token(doorward).token;
+        let token = opened.with_token(doorward).await.token;
         NoStore(StatusCode::CREATED, Self { token, recovery_codes: recovery_codes.map(texts) })
     }
 }
@@ -180,7 +180,7 @@ pub(crate) async fn confirm_totp(
         return Err(form.into_error());
     };
     let enrolled = totp::confirm(&doorward, &caller, &setup, &code, &requester).await?;
-    Ok(AddedFactor::new(enrolled, &doorward))
+    Ok(AddedFactor::new(enrolled, &doorward).await)
 }
 
 pub(crate) async fn remove_totp(
@@ -226,7 +226,7 @@ pub(crate) async fn add_passkey(
         return Err(form.into_error());
     };
     let enrolled = passkey::enrol(&doorward, &caller, &setup, made, &requester).await?;
-    Ok(AddedFactor::new(enrolled, &doorward))
+    Ok(AddedFactor::new(enrolled, &doorward).await)
 }
 
 pub(crate) async fn rename_passkey(
