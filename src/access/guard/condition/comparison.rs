@@ -43,10 +43,12 @@ fn judge(
         return None;
     }
     // The one that is no literal, and what it is compared with.
-    let (fact, values) = match () {
-        () if sign == "in" => (left, elements(right, evaluation)?),
-        () if is_literal(left) => (right, vec![Compared::of(left, evaluation)?]),
-        () => (left, vec![Compared::of(right, evaluation)?]),
+    let (fact, values) = if sign == "in" {
+        (left, elements(right, evaluation)?)
+    } else if is_literal(left) {
+        (right, vec![Compared::of(left, evaluation)?])
+    } else {
+        (left, vec![Compared::of(right, evaluation)?])
     };
     let expected = sure_kind(fact, evaluation)?;
     let first = values.first().filter(|_| values.iter().all(|value| value.kind != expected))?;
