@@ -40,7 +40,6 @@ mod revocations;
 mod rights;
 mod routes;
 mod secure;
-#[expect(dead_code, reason = "no test here has threads of its own")]
 #[path = "../seed/mod.rs"]
 mod seed;
 mod sessions;
