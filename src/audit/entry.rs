@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::{
     checkpoint::AuditKey,
-    record::{Outcome, Record, RecordedActor},
+    record::{Outcome, Record, RecordedActor, StoredActor},
     tree::{Hash, leaf_hash},
 };
 use crate::event::EventId;
@@ -55,22 +55,6 @@ struct Rest {
     request_id: Option<String>,
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     details: Map<String, Value>,
-}
-
-/// Who did it, without the id of the user, which is a column.
-#[derive(Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "camelCase")]
-pub(super) enum StoredActor {
-    User,
-    Key {
-        id: String,
-    },
-    Operator {
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        name: Option<String>,
-    },
-    Unknown,
-    Service,
 }
 
 const SALT_BYTES: usize = 16;

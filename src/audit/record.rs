@@ -3,7 +3,6 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::entry::StoredActor;
 use crate::{
     count::Label,
     event::{AccessEnded, Actor, Event, EventKind, LeftOut},
@@ -73,6 +72,22 @@ pub enum RecordedActor {
     /// Somebody who has not shown who they are.
     Unknown,
     /// Doorward itself.
+    Service,
+}
+
+/// Who did it, without the id of the user, which is a column.
+#[derive(Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "camelCase")]
+pub(super) enum StoredActor {
+    User,
+    Key {
+        id: String,
+    },
+    Operator {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        name: Option<String>,
+    },
+    Unknown,
     Service,
 }
 

@@ -520,7 +520,8 @@ mod tests {
         assert_eq!((listed[1].status, listed[1].until), (KeyStatus::Refreshing, Some(last)));
         keys.apply_due_changes(Timestamp::from_millis(last.millis() - 1)).await.unwrap();
         assert_eq!(keys.list().await, listed);
-        keys.apply_due_changes(last).await.unwrap();
+        assert!(!keys.has_expired_ones(Timestamp::from_millis(last.millis() - 1)).await);
+        keys.remove_expired(last).await.unwrap();
         assert_eq!(keys.list().await.len(), 1);
         drop(keys);
         let stored = DataFolder::open(folder.path()).unwrap().stored_keys().await.unwrap();

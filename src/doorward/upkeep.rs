@@ -185,7 +185,8 @@ impl Doorward {
         let has_run = last.is_some_and(|last| last >= now - 2 * DAY);
         let was_in_doubt = self.inner.clock_in_doubt.swap(!has_run, Ordering::Relaxed);
         if let (Some(last), false, false) = (last, has_run, was_in_doubt) {
-            tracing::warn!(
+            // Not a warning: an installation that nobody has used for two days looks the same.
+            tracing::info!(
                 %now,
                 last_event = %last,
                 "nothing is deleted because of its age until the clock has run for a day: there is no event of the day before \

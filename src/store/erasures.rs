@@ -16,10 +16,6 @@ use super::{
 use crate::{clock::Timestamp, event::EventId, user::UserId};
 
 statements! {
-    /// It may run twice, because the outcome of a commit may be lost. Somebody may have been imported with an old id, and deleted again.
-    ADD_ERASURE =
-        "INSERT INTO erasures (user_id, deleted_at, due_at) VALUES ($1, $2, $2) \
-         ON CONFLICT (user_id) DO UPDATE SET deleted_at = excluded.deleted_at, due_at = excluded.due_at";
     DUE_ERASURES =
         "SELECT user_id, deleted_at, due_at FROM erasures WHERE due_at <= $1 ORDER BY due_at LIMIT $2";
     REPEAT_ERASURE = "UPDATE erasures SET due_at = $3 WHERE user_id = $1 AND due_at = $2";

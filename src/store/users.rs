@@ -10,7 +10,6 @@ use super::{
         DELETE_MAIL_OF_USER, DELETE_ONE_TIME_SECRETS, DELETE_ONE_TIME_SECRETS_OF_PURPOSE, Effects,
         add_effects,
     },
-    erasures::ADD_ERASURE,
     factors::{DELETE_TRUSTED_DEVICES_OF_USER, FirstPasskey, delete_factors},
     imported_hashes::DELETE_IMPORTED_HASH,
     invitations::{DELETE_INVITATIONS_OF_USER, USE_INVITATION},
@@ -31,6 +30,11 @@ use crate::{
 };
 
 statements! {
+    /// What the audit trail says of the user is erased after it (`erasures.rs`).
+    /// It may run twice, because the outcome of a commit may be lost. Somebody may have been imported with an old id, and deleted again.
+    ADD_ERASURE =
+        "INSERT INTO erasures (user_id, deleted_at, due_at) VALUES ($1, $2, $2) \
+         ON CONFLICT (user_id) DO UPDATE SET deleted_at = excluded.deleted_at, due_at = excluded.due_at";
     ADD_USER = concat!(
         "INSERT INTO users (", user_columns!(""), ", email_key) \
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)"

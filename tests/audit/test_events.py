@@ -26,7 +26,7 @@ class Model:
     """Does random operations, and knows which events they leave."""
 
     def __init__(self, client):
-        self.client, self.people, self.expected = client, [], Counter()
+        self.client, self.people, self.gone, self.expected = client, [], set(), Counter()
         self.number = 0
 
     def step(self):
@@ -168,6 +168,7 @@ class Model:
             fields = {"password": person.password} if person.password else {}
             assert self.client.call("DELETE", "/api/me", token, fields)[0] in (200, 204)
             self.people.remove(person)
+            self.gone.add(person.id)
             self.expect("user_deleted", person)
 
     def look(self):
@@ -201,10 +202,14 @@ def test_random_operations_leave_exactly_the_expected_events(installation):
     difference = found(events)
     difference.subtract(model.expected)
     assert {key: count for key, count in difference.items() if count} == {}
+    assert model.gone
     for event in events:
         assert event["at"].endswith("Z")
         if event["actor"]["type"] != "service":
-            assert event["address"] == "127.0.0.1" and event["requestId"]
+            # The address is that of whoever did it, or of the subject if that is unknown. It goes with their account.
+            person = event["actor"].get("id", event.get("subject"))
+            shown = None if person in model.gone else "127.0.0.1"
+            assert event.get("address") == shown and event["requestId"], event
     report = installation.verify("--checkpoint", installation.checkpoints)
     assert report["findings"] == [] and report["waiting"] == 0
     assert report["size"] == len(installation.events()) == report["stored"]

@@ -48,6 +48,9 @@ def line(number, **fields):
 
 def test_every_command_leaves_its_events(installation, tmp_path):
     (tmp_path / "users.jsonl").write_text(line(1, hash=BCRYPT))
+    if installation.database:
+        # A reload finds the server by it.
+        (installation.folder / "doorward.toml").write_text(f'data_folder = "{installation.folder}"\n')
     with installation.service(DOORWARD_REGISTRATION="open") as service, Client(service) as client:
         _, ada = client.register(ADA, PASSWORD)
         client.register(BOB, PASSWORD)
@@ -76,6 +79,7 @@ def test_every_command_leaves_its_events(installation, tmp_path):
         trail.new()
         order("user logout", ADA, about=ada)
         order("user require-new-password", ADA, about=ada)
+        order("user secure", ADA, about=ada)
         (added,) = order_new(installation, trail, given, "user add", GRACE, "--name", "Grace")
         assert added["subject"]
         order("user delete", GRACE, about=added["subject"])
@@ -92,7 +96,8 @@ def test_every_command_leaves_its_events(installation, tmp_path):
         (imported, summary) = order_new(installation, trail, given, "import", tmp_path / "users.jsonl")
         assert summary["details"] == {"count": 1} and imported["subject"]
         order("import drop", "--unused-for", "0s", about=imported["subject"])
-        (installation.folder / "doorward.toml").write_text("guards.door.allow = 'true'\n")
+        with open(installation.folder / "doorward.toml", "a") as settings:
+            settings.write("guards.door.allow = 'true'\n")
         order("reload")
         order("emergency", "--new-passwords", "none", "--yes")
         order("backup", tmp_path / "backup")
@@ -151,6 +156,7 @@ def test_every_operation_leaves_its_events(installation):
         order("POST " + user + "/reset-code", path + "/reset-code", about=ada)
         order("POST " + user + "/factor-reset", path + "/factor-reset", about=ada)
         order("POST " + user + "/require-new-password", path + "/require-new-password", about=ada)
+        order("POST " + user + "/secure", path + "/secure", about=ada)
         order("DELETE " + user, path, about=ada)
         order("POST /api/admin/signing-keys")
         key = order("POST /api/admin/keys", fields={"name": "ci", "scopes": ["users:read"]})

@@ -96,7 +96,10 @@ def test_what_is_changed_later_is_found_in_both_parts(tmp_path):
         with sqlite3.connect(tmp_path / "doorward.db") as db:
             id = bytes.fromhex(event["id"].replace("-", ""))
             (record,) = db.execute("SELECT record FROM audit_events WHERE id = ?", [id]).fetchone()
-            db.execute("UPDATE audit_events SET record = ? WHERE id = ?", [record.replace("success", "failure"), id])
+            # A success is not stored.
+            failed = json.dumps(json.loads(record) | {"outcome": "failure"}, separators=(",", ":"))
+            assert failed != record
+            db.execute("UPDATE audit_events SET record = ? WHERE id = ?", [failed, id])
         report = installation.verify("--checkpoint", old_checkpoints, "--key", old_key)
         with sqlite3.connect(tmp_path / "doorward.db") as db:
             db.execute("UPDATE audit_events SET record = ? WHERE id = ?", [record, id])

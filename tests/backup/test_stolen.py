@@ -231,4 +231,4 @@ def test_keys_of_the_operator_stay_and_the_command_says_what_to_do(installed, tm
     command = ["openssl", "genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256", "-out", key]
     subprocess.run(command, check=True, capture_output=True)
     said = installation.run("emergency", "--new-passwords", "none", "--yes", "--token-key-file", key)
-    assert f"the keys in {key} (token.key_file) still sign: put new ones into it and restart every server" in said
+    assert "the keys in the file of token.key_file still sign: put new ones into it and restart every server" in said

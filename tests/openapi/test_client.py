@@ -322,8 +322,9 @@ def test_a_copy_of_the_folder_is_a_package_of_an_app(service, tmp_path):
     (app / "package.json").write_text('{"type": "module"}')
     (app / "app.ts").write_text("declare const process: { argv: string[] };\n" + APP)
     must("npm", "install", *options, package / packed, folder=app)
-    strict = ("--strict", "--module", "nodenext", "--target", "es2022", "--lib", "es2023,dom", "--types", "")
-    must(package / "node_modules" / ".bin" / "tsc", *strict, "app.ts", folder=app)
+    strict = {"strict": True, "module": "nodenext", "target": "es2022", "lib": ["es2023", "dom"], "types": []}
+    (app / "tsconfig.json").write_text(json.dumps({"compilerOptions": strict, "files": ["app.ts"]}))
+    must(package / "node_modules" / ".bin" / "tsc", folder=app)
     assert must("node", "app.js", service.url, folder=app) == "401\n"
 
 

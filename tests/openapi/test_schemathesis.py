@@ -21,8 +21,14 @@ include-operation-id = ["confirmTotp", "addPasskey"]
 checks.positive_data_acceptance.expected-statuses = [400, 404]
 
 [[operations]]
-include-operation-id = ["createMyKey", "createApiKey", "secureUser", "importUsers", "checkGuard", "verifyAudit", "listAudit", "exportAudit"]
+include-operation-id = ["createMyKey", "createApiKey", "importUsers", "checkGuard", "verifyAudit", "listAudit", "exportAudit"]
 checks.positive_data_acceptance.expected-statuses = ["2xx", 400, 401, 404, 422]
+checks.negative_data_rejection.expected-statuses = ["2xx", "4xx"]
+
+# An administrator is refused to a key. A time is refused if it is too long.
+[[operations]]
+include-operation-id = ["secureUser"]
+checks.positive_data_acceptance.expected-statuses = ["2xx", 400, 401, 403, 404]
 checks.negative_data_rejection.expected-statuses = ["2xx", "4xx"]
 
 # Of an older version of the user, or repeated with another body.

@@ -243,7 +243,10 @@ fn a_guard_for_browsers_is_checked_listed_and_printed_with_its_hosts() {
         check("app"),
         "people sign in at https://door.example.net/sign-in\nand return to https://app.example.org\nnothing is missing\n"
     );
-    let tls = stdout_of(&home, &["snippet", "caddy", "app"]);
+    let printed = home.run(&["snippet", "caddy", "app"]);
+    let note = "note: /etc/ssl/doorward is an example";
+    assert!(printed.status.success() && printed.stderr.starts_with(note), "{}", printed.stderr);
+    let tls = printed.stdout;
     for part in ["\napp.example.org {\n", "\ndoor.example.net {\n", "/api/auth/app"] {
         assert!(tls.contains(part), "{part}: {tls}");
     }

@@ -230,7 +230,9 @@ fn only_a_terminal_gets_a_greeting_and_the_log_says_where_everything_is() {
     eventually("the places are printed", || server.shows().contains(&last));
     let shown = server.shows();
     let url = shown.split_once("listens on ").unwrap().1.lines().next().unwrap();
-    eventually("the page to open", || server.shows().contains(&format!("Open {url} in a browser")));
+    let (_, port) = url.rsplit_once(':').unwrap();
+    let page = format!("Open http://localhost:{port} in a browser");
+    eventually("the page to open", || server.shows().contains(&page));
     assert!(shown.contains(&format!("data      {data}\r\n")), "{shown}");
     let passwords = "Common passwords are accepted, because the public URL is not https.\r\n";
     assert!(server.shows().contains(passwords), "{}", server.shows());
@@ -271,7 +273,7 @@ fn the_start_says_whether_common_passwords_are_refused_and_why() {
 fn discovery_and_the_openapi_document_name_the_port_that_the_system_chose() {
     let home = Home::new();
     let server = home.start();
-    let base = format!("http://{}", server.address);
+    let base = format!("http://localhost:{}", server.address.port());
     let metadata = server.client.get("/.well-known/openid-configuration").json();
     assert_eq!(metadata["jwks_uri"], format!("{base}/.well-known/jwks.json"));
     let document = server.client.get("/openapi.json").json();

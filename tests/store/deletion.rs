@@ -20,7 +20,9 @@ use crate::{
 /// The tables with rows about users. A new one needs a row in [`nothing_stays`].
 fn tables_about_users() -> Vec<&'static str> {
     let is_about_user = |table: &&Table| {
-        table.columns.iter().any(|column| ["user_id", "invited_by"].contains(&column.name))
+        // What says that the audit trail has to be erased comes with the deletion.
+        table.name != "erasures"
+            && table.columns.iter().any(|column| ["user_id", "invited_by"].contains(&column.name))
     };
     Table::all().filter(is_about_user).map(|table| table.name).chain(["users"]).collect()
 }
@@ -69,7 +71,9 @@ async fn nothing_stays(store: &Store) {
         assert!(before.iter().any(|row| row.starts_with(&start)), "no row in {table}: {before:?}");
     }
     assert!(store.delete_user(ada.id, NOW, &Effects::NONE).await.unwrap());
-    assert_eq!(rows_about_ada().await, Vec::<String>::new());
+    let mut after = rows_about_ada().await;
+    after.retain(|row| !row.starts_with(r#"{"erasures":"#));
+    assert_eq!(after, Vec::<String>::new());
 }
 
 #[tokio::test]

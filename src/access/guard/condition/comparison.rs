@@ -5,7 +5,7 @@ use cel::{
     common::ast::{Expr, IdedExpr, LiteralValue, operators},
 };
 
-use super::{check::children_of, evaluate::Evaluation};
+use super::{children::children_of, evaluate::Evaluation};
 
 /// The first such comparison, and what to write in its place. The types of literals, fields, operators and functions do not depend
 /// on the caller, so those for a sample are those for everybody.

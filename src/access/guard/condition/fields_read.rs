@@ -3,7 +3,7 @@
 
 use cel::common::ast::{Expr, IdedExpr, LiteralValue, operators};
 
-use super::check::children_of;
+use super::children::children_of;
 
 /// The fields of `user` and `session` that a condition reads, as far as somebody asks.
 #[derive(Clone, Copy, Debug, Default)]

@@ -1,6 +1,7 @@
 //! Conditions in CEL: checked when they are parsed, evaluated per caller, explained on request. Only this module uses CEL.
 
 mod check;
+mod children;
 mod comparison;
 mod evaluate;
 mod explain;
