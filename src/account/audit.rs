@@ -444,6 +444,29 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn what_was_pruned_counts_as_pruned_after_the_loss_of_the_secret() {
+        let settings = Settings::new().with("audit.retention", 30);
+        let (folder, doorward, now) = service(settings.clone()).await;
+        record(&doorward, 300).await;
+        doorward.number_events().await.unwrap();
+        let_days_pass(&doorward, &now, 40).await;
+        doorward.clean_up().await.unwrap();
+        let left = list(&doorward, &AuditFilter::default(), None, 500).await.unwrap().events;
+        assert_eq!(left[0].record.kind, "trail_pruned");
+        assert_eq!(left.len(), 2, "with the event on the way");
+        drop(doorward);
+        std::fs::remove_file(folder.path().join("audit-secret")).unwrap();
+        let database = DatabaseUrl::Sqlite(folder.path().join("doorward.db"));
+        let settings = Settings { database, ..settings };
+        let opened = Doorward::open_to_serve(
+            settings,
+            MissingKey::Refuse,
+            crate::doorward::LostAuditSecret::BeginNewName,
+        );
+        intact(&opened.await.unwrap(), &[]).await;
+    }
+
+    #[tokio::test]
     async fn what_is_erased_is_that_of_deleted_users_and_of_nobody_else() {
         let (folder, doorward, _) = service(Settings::new()).await;
         let client = Requester::new(ClientInfo::new([192, 0, 2, 1].into(), "curl/8"));

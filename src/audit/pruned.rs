@@ -24,6 +24,12 @@ impl PrunedMarks {
         (key.mark(&tile.path(), bits) == mark).then_some(Self { bits: *bits })
     }
 
+    /// The same bits with the mark of another key, for a trail that goes on after the loss of its secret.
+    pub fn marked_anew(tile: &str, stored: &[u8], key: &AuditKey) -> Option<Vec<u8>> {
+        let (bits, _) = stored.split_first_chunk::<BITS>()?;
+        Some([&bits[..], &key.mark(tile, bits)].concat())
+    }
+
     /// What is stored: the bits and the mark.
     pub fn to_bytes(&self, tile: TileId, key: &AuditKey) -> Vec<u8> {
         [&self.bits[..], &key.mark(&tile.path(), &self.bits)].concat()
@@ -59,6 +65,8 @@ mod tests {
         assert_eq!(PrunedMarks::read(tile(2), Some(&stored), &key), None);
         let other = AuditKey::new(&SharedSecret::random());
         assert_eq!(PrunedMarks::read(tile(1), Some(&stored), &other), None);
+        let anew = PrunedMarks::marked_anew(&tile(1).path(), &stored, &other).unwrap();
+        assert_eq!(PrunedMarks::read(tile(1), Some(&anew), &other), Some(marks));
         let mut changed = stored;
         changed[0] ^= 1;
         assert_eq!(PrunedMarks::read(tile(1), Some(&changed), &key), None);

@@ -70,6 +70,7 @@ async fn begin_new_name(
     now: Timestamp,
 ) -> Result<(), crate::store::Error> {
     while store.number_events().await? > 0 {}
+    store.mark_pruned_anew().await?;
     let before = store.audit_tree().await?.size;
     let kind = EventKind::AuditSecretReplaced { before, checkpoint };
     let event = Event::by_administrator(&Administrator::APP, None, now, kind);

@@ -1,6 +1,6 @@
 //! The end of the retention of events: a row goes, its hash stays, and its tile says that it was pruned.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
     Error, Store,
@@ -22,6 +22,8 @@ statements! {
     DELETE_EVENT = "DELETE FROM audit_events WHERE id = $1 AND number = $2";
     PRUNED_OF_TILE = "SELECT pruned FROM audit_tiles WHERE path = $1";
     MARK_TILE = "UPDATE audit_tiles SET pruned = $2 WHERE path = $1 AND pruned IS NULL";
+    PRUNED_TILES =
+        "SELECT path, pruned FROM audit_tiles WHERE path > $1 AND pruned IS NOT NULL ORDER BY path LIMIT $2";
     /// Of two instances that have read the same marks, one changes them.
     MARK_TILE_AGAIN = "UPDATE audit_tiles SET pruned = $2 WHERE path = $1 AND pruned = $3";
 }
@@ -40,6 +42,34 @@ impl Store {
             Ok((row.get(0)?, u64::try_from(row.get::<i64>(1)?).unwrap_or(0)))
         };
         rows.iter().map(event).collect()
+    }
+
+    /// Marks what was pruned with the key of now: the one of then is lost.
+    pub async fn mark_pruned_anew(&self) -> Result<(), Error> {
+        const BATCH: usize = 1000;
+        let mut after = String::new();
+        loop {
+            let rows = self.read(PRUNED_TILES, [after.into(), sql_limit(BATCH)]).await?;
+            let mut tiles: Vec<(String, Vec<u8>)> = Vec::with_capacity(rows.len());
+            for row in &rows {
+                tiles.push((row.get(0)?, row.get(1)?));
+            }
+            let Some((last, _)) = tiles.last() else { return Ok(()) };
+            after = last.clone();
+            let key = Arc::clone(self.audit_key());
+            self.write_uncached(move || {
+                let mut batch = StatementBatch::default();
+                for (path, stored) in &tiles {
+                    // What is no mark stays, and a verification names it.
+                    if let Some(anew) = PrunedMarks::marked_anew(path, stored, &key) {
+                        let values = [path.clone().into(), anew.into(), stored.clone().into()];
+                        batch.add(MARK_TILE_AGAIN, values);
+                    }
+                }
+                batch.returning(())
+            })
+            .await?;
+        }
     }
 
     /// Deletes events and marks them as pruned, in one transaction. Returns false if another instance prunes.

@@ -151,6 +151,27 @@ def finish_handshake(encrypted, plain, incoming, outgoing):
             incoming.write(plain.recv(65536))
 
 
+def test_a_client_that_connects_while_the_service_stops_completes_its_handshake(authority, tmp_path):
+    # As above, the service waits for a second.
+    for _ in range(20):
+        options = {"DOORWARD_LIMITS_STOP_GRACE": "10s"}
+        with TlsService(authority, tmp_path, **options) as service, connect_with_tls(service) as used:
+            used.sendall(REQUEST)
+            used.recv(1)
+            with stopping_later(service):
+                eventually("the service stops", lambda: "stopping: waiting" in service.output())  # noqa: B023
+                began, answer = time.monotonic(), b""
+                with contextlib.suppress(OSError), connect_with_tls(service) as new:
+                    new.sendall(REQUEST)
+                    seconds = time.monotonic() - began
+                    answer = read_to_end(new)
+                seconds = time.monotonic() - began if not answer else seconds
+                used.close()
+        if seconds < 0.5:
+            break
+    body_of(answer)
+
+
 def test_a_handshake_that_does_not_continue_does_not_delay_the_stop(authority, tmp_path):
     with TlsService(authority, tmp_path) as service, connect(service) as silent, connect(service) as half:
         half.sendall(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03")

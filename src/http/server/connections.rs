@@ -206,6 +206,11 @@ impl Slot {
         self.connections.shutting_down.load(Ordering::Acquire)
     }
 
+    /// Whether the connection has to close because the server stops: then it gets what it has begun.
+    pub(super) fn is_closed_by_stop(&self) -> bool {
+        self.is_shutting_down() || self.is_stopping() && !self.connection.is_evicted()
+    }
+
     /// Whether the connection ends with its next answer because the server stops.
     pub(super) fn is_stopping(&self) -> bool {
         self.connections.stopping_since.get().is_some()

@@ -266,7 +266,7 @@ async fn serve_http1(
         look_at = None;
         let connection = slot.connection();
         let phase = connection.phase();
-        let is_last = slot.is_shutting_down() || slot.is_stopping() && !connection.is_evicted();
+        let is_last = slot.is_closed_by_stop();
         match phase {
             Phase::Head | Phase::Idle if is_last => {
                 let left = match phase {

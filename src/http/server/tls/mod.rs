@@ -83,7 +83,7 @@ impl Tls {
             () = slot.close_requested() => {}
             accepted = &mut handshake => return accepted,
         }
-        if !slot.is_shutting_down() {
+        if !slot.is_closed_by_stop() {
             return None;
         }
         // The client may have begun before the stop, as with the head of a request.
