@@ -38,7 +38,7 @@ use crate::{
 const DEFAULT_PORT: u16 = 3000;
 const AFTER_HELP: &str = "\
 Examples:
-  doorward dev --users users.jsonl               serve on http://127.0.0.1:3000 until Ctrl-C
+  doorward dev --users users.jsonl               serve on http://localhost:3000 until Ctrl-C
   doorward dev --users users.jsonl -- pytest     serve on a free port, run pytest with DOORWARD_URL set, and stop
   doorward dev --listen 127.0.0.1:0 --json       serve on a free port and print {\"url\": …} when ready
 

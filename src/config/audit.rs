@@ -43,9 +43,7 @@ impl AuditSettings {
         };
         (days_kept > 0).then(|| days(days_kept.into()))
     }
-}
 
-impl AuditSettings {
     /// How many days an event is kept at most; `None` is for ever.
     pub(crate) fn longest_retention_days(&self) -> Option<u32> {
         let longest = self.retention_of(EventGroup::Deletions)?.as_secs() / (24 * 60 * 60);

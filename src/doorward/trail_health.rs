@@ -2,12 +2,15 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use serde::{Deserialize, Serialize};
+
 use super::Doorward;
 use crate::{clock::Timestamp, count::labels};
 
 /// Something that protects the audit trail and can fail.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum TrailPart {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TrailPart {
     /// The witness answers, and does not cosign.
     WitnessRefuses,
     WitnessUnreachable,

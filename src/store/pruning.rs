@@ -44,7 +44,7 @@ impl Store {
         rows.iter().map(event).collect()
     }
 
-    /// Marks what was pruned with the key of now: the one of then is lost.
+    /// Marks pruned events again with the current key, because the former one is lost.
     pub async fn mark_pruned_anew(&self) -> Result<(), Error> {
         const BATCH: usize = 1000;
         let mut after = String::new();

@@ -7,7 +7,8 @@ use rustix::fs::{Access, access};
 use super::finding::{Kind, Report};
 use crate::{
     Settings,
-    http::api::admin::status::{AuditPart, AuditTrouble, Status},
+    doorward::TrailPart,
+    http::api::admin::status::{AuditTrouble, Status},
 };
 
 /// Judges what the running server has noticed. If none runs, only the file can be checked.
@@ -27,19 +28,19 @@ pub(super) fn check(report: &mut Report, settings: &Settings, running: Option<&S
 
 fn add(report: &mut Report, AuditTrouble { part, since, cause }: &AuditTrouble) {
     match part {
-        AuditPart::WitnessRefuses => report.add(
+        TrailPart::WitnessRefuses => report.add(
             Kind::WitnessRefuses,
             format!("since {since}, the witness refuses to cosign the audit trail: {cause}"),
             "let audit.witness_for there be what `doorward audit key` prints here, and check audit.witness_key; if the database was \
              rolled back, `doorward audit verify --checkpoint FILE` says how far",
         ),
-        AuditPart::WitnessUnreachable => report.add(
+        TrailPart::WitnessUnreachable => report.add(
             Kind::WitnessUnreachable,
             format!("since {since}, the witness cannot be reached: {cause}"),
             "check audit.witness, the network and the other server: until then, nobody notices a database that was rolled back",
         ),
-        AuditPart::CheckpointFile => add_file(report, &format!("since {since}, {cause}")),
-        AuditPart::Secret => report.add(
+        TrailPart::CheckpointFile => add_file(report, &format!("since {since}, {cause}")),
+        TrailPart::Secret => report.add(
             Kind::AuditSecret,
             format!("since {since}, the secret of the audit trail is lost: {cause}"),
             "restore audit-secret from a backup: no server starts without it, unless once with --new-audit-secret",

@@ -54,30 +54,14 @@ pub struct Status {
 /// Something that protects the audit trail and fails.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct AuditTrouble {
-    pub part: AuditPart,
+    pub part: TrailPart,
     /// When this server noticed it.
     pub since: String,
     pub cause: String,
 }
 
-/// What can fail.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum AuditPart {
-    WitnessRefuses,
-    WitnessUnreachable,
-    CheckpointFile,
-    Secret,
-}
-
 impl From<TrailTrouble> for AuditTrouble {
     fn from(TrailTrouble { part, since, cause }: TrailTrouble) -> Self {
-        let part = match part {
-            TrailPart::WitnessRefuses => AuditPart::WitnessRefuses,
-            TrailPart::WitnessUnreachable => AuditPart::WitnessUnreachable,
-            TrailPart::CheckpointFile => AuditPart::CheckpointFile,
-            TrailPart::Secret => AuditPart::Secret,
-        };
         Self { part, since: since.to_string(), cause }
     }
 }

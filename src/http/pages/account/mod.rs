@@ -49,7 +49,7 @@ use crate::{
 pub(in crate::http) async fn show(visit: Visit) -> Result<Response, Error> {
     let (done, pages) = (visit.parameter("done"), Arc::clone(&visit.pages));
     if visit.caller().is_none() && done.as_deref() == Some(DELETED) {
-        let kept_days = pages.doorward().settings().audit.retention_days;
+        let kept_days = pages.doorward().settings().audit.longest_retention_days();
         let message = Message::AccountDeleted { kept_days };
         return Ok(visit.message(StatusCode::OK, message, LinkTo::Start, "/"));
     }

@@ -409,9 +409,9 @@ pub(super) static TEXTS: Texts = Texts {
             explanation: format!(
                 "Ihr Konto und was über Sie gespeichert war, sind gelöscht, und Sie sind überall abgemeldet. Als Nachweis, was geschehen ist, behält das Protokoll {} Kennungen, Arten und Zeiten von Ereignissen, aber weder Ihren Namen noch Ihre Adresse noch Ihre Netze.",
                 match kept_days {
-                    0 => "unbegrenzt".into(),
-                    1 => "einen Tag lang".into(),
-                    days => format!("{days} Tage lang"),
+                    None => "unbegrenzt".into(),
+                    Some(1) => "einen Tag lang".into(),
+                    Some(days) => format!("{days} Tage lang"),
                 }
             ),
         },

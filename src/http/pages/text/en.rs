@@ -380,9 +380,9 @@ pub(super) static TEXTS: Texts = Texts {
             explanation: format!(
                 "Your account and what was stored about you are deleted, and you are signed out everywhere. As a proof of what happened, the audit trail keeps ids, kinds and times of events {}, but no name, address or network of yours.",
                 match kept_days {
-                    0 => "without a limit".into(),
-                    1 => "for a day".into(),
-                    days => format!("for {days} days"),
+                    None => "without a limit".into(),
+                    Some(1) => "for a day".into(),
+                    Some(days) => format!("for {days} days"),
                 }
             ),
         },

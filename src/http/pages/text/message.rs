@@ -41,9 +41,9 @@ pub enum Message {
     Internal,
     /// A temporary internal failure (503).
     Unavailable,
-    /// What stays of it in the audit trail, and for so many days; 0 is for ever.
+    /// What stays of it in the audit trail, and for so many days; `None` is for ever.
     AccountDeleted {
-        kept_days: u32,
+        kept_days: Option<u32>,
     },
     /// The service sends no mail (501).
     NeedsMail,

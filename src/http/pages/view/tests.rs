@@ -963,7 +963,11 @@ const MESSAGES: [(&str, Message, Link); 29] = [
     ("message-throttled", Message::Throttled(Duration::from_secs(125)), None),
     ("message-internal", Message::Internal, None),
     ("message-unavailable", Message::Unavailable, Some((LinkTo::TryAgain, "/account"))),
-    ("message-deleted", Message::AccountDeleted { kept_days: 365 }, Some((LinkTo::Start, "/"))),
+    (
+        "message-deleted",
+        Message::AccountDeleted { kept_days: Some(395) },
+        Some((LinkTo::Start, "/")),
+    ),
     ("message-needs-mail", Message::NeedsMail, Some((LinkTo::Start, "/"))),
     ("message-verify-dead", Message::VerifyLinkDead, Some((LinkTo::Account, "/account"))),
     ("message-restore-dead", Message::RestoreLinkDead, Some((LinkTo::SignIn, "/sign-in"))),

@@ -106,7 +106,7 @@ pub(in super::super) const TEXTS: AdminTexts = AdminTexts {
     enable: "Freigeben",
     enable_question: "Die Person kann sich wieder anmelden, mit dem bisherigen Passwort. Wenn jemand anders im Konto war, sichern Sie es zuerst.",
     delete: "Löschen",
-    delete_question: "Löscht das Konto und was über die Person gespeichert ist, sofort und endgültig. Das Protokoll behält Kennungen, Arten und Zeiten von Ereignissen als Nachweis, audit.retention Tage lang.",
+    delete_question: "Löscht das Konto und was über die Person gespeichert ist, sofort und endgültig. Das Protokoll behält Kennungen, Arten und Zeiten von Ereignissen als Nachweis, bis ihre Aufbewahrungszeit endet.",
 
     // Invitations.
     invite_explanation: "Wer die Einladung hat, legt ein Konto mit dieser Adresse an.",

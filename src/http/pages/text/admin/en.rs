@@ -106,7 +106,7 @@ pub(in super::super) const TEXTS: AdminTexts = AdminTexts {
     enable: "Enable",
     enable_question: "The person can sign in again, with the password as it was. If somebody else was in the account, secure it first.",
     delete: "Delete",
-    delete_question: "Deletes the account and what is stored about the person, at once and for good. The audit trail keeps ids, kinds and times of events as a proof, for audit.retention days.",
+    delete_question: "Deletes the account and what is stored about the person, at once and for good. The audit trail keeps ids, kinds and times of events as a proof, until the end of their retention.",
 
     // Invitations.
     invite_explanation: "Whoever has the invitation creates an account with this address.",
@@ -242,7 +242,7 @@ pub(in super::super) const TEXTS: AdminTexts = AdminTexts {
     failed_sign_ins: "Failed sign-ins",
     sign_ups: "New accounts",
     last_days: "The last 30 days",
-    days_explanation: "In days of UTC. An event counts within a minute.",
+    days_explanation: "Days are in UTC. An event counts within a minute.",
     none_on_any_day: "None on any day.",
     activity: "Activity",
     all_activity: "All activity",
