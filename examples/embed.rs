@@ -142,7 +142,8 @@ async fn main() -> anyhow::Result<()> {
         .merge(doorward.routes())
         .merge(doorward.pages())
         .into_make_service_with_connect_info::<SocketAddr>();
-    println!("listening on http://{}", listener.local_addr()?);
+    // Passkeys need a name, and links in mails have this one.
+    println!("listening on http://localhost:{}", listener.local_addr()?.port());
     axum::serve(listener, app).await?;
     Ok(())
 }

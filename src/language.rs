@@ -54,15 +54,15 @@ impl Language {
         self.day_of(time)
     }
 
-    /// A moment in milliseconds since 1970, such as `Friday, 20 November 2026, 14:05 UTC`. Nobody knows the time zone of a
-    /// reader, so the words name theirs.
+    /// A moment in milliseconds since 1970, such as `Friday, 20 November 2026, 14:05 UTC`, for mails and sentences. Nobody knows the
+    /// time zone of a reader, so the words name theirs.
     pub fn time(self, millis: i64) -> String {
         let time = DateTime::from_timestamp_millis(millis).unwrap_or(DateTime::UNIX_EPOCH);
         format!("{} {}", self.day_of(time), time.format("%Y, %H:%M UTC"))
     }
 
-    /// A moment in milliseconds since 1970, such as `20 Nov 2026, 14:05:09 UTC`, for tables. A line breaks at most between the day and
-    /// the time.
+    /// A moment in milliseconds since 1970, such as `20 Nov 2026, 14:05:09 UTC`, for tables, lists and what the audit trail says: short,
+    /// and exact to the second. A line breaks at most between the day and the time.
     pub fn moment(self, millis: i64) -> String {
         let time = DateTime::from_timestamp_millis(millis).unwrap_or(DateTime::UNIX_EPOCH);
         let (day, month) = (time.day(), time.month0() as usize);

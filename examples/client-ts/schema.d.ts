@@ -770,7 +770,7 @@ export interface paths {
         get: operations["showUser"];
         put?: never;
         post?: never;
-        /** Delete a user and everything stored about them. Scope `users:delete`, and a sign-in within the last 10 minutes */
+        /** Delete a user and what is stored about them. Scope `users:delete`, and a sign-in within the last 10 minutes */
         delete: operations["deleteUser"];
         options?: never;
         head?: never;

@@ -365,7 +365,7 @@ mod tests {
         now.fetch_add(400 * DAY_MILLIS, Ordering::Relaxed);
         doorward.clean_up().await.unwrap();
         assert_eq!(intact(&doorward, std::slice::from_ref(&first)).await.stored, 305);
-        now.fetch_sub(390 * DAY_MILLIS, Ordering::Relaxed);
+        now.fetch_sub(388 * DAY_MILLIS, Ordering::Relaxed);
         record(&doorward, 1).await;
         now.fetch_add(DAY_MILLIS * 3 / 2, Ordering::Relaxed);
         doorward.number_events().await.unwrap();
@@ -461,7 +461,7 @@ mod tests {
         let opened = Doorward::open_to_serve(
             settings,
             MissingKey::Refuse,
-            crate::doorward::LostAuditSecret::BeginNewName,
+            crate::doorward::LostAuditSecret::BeginNewName(Administrator::APP),
         );
         intact(&opened.await.unwrap(), &[]).await;
     }
@@ -519,6 +519,32 @@ mod tests {
             verify(&doorward, vec![first, second], None, &Administrator::APP).await.unwrap();
         let erased = json!({"finding": "erased", "id": event.id.to_string()});
         assert_eq!(json!(found.findings), json!([erased]));
+    }
+
+    #[tokio::test]
+    async fn what_a_clock_ahead_has_recorded_about_a_deleted_user_is_erased_when_it_is_back() {
+        const YEAR_MILLIS: i64 = 365 * DAY_MILLIS;
+        for (recorded_ahead, deleted_ahead) in [(3 * DAY_MILLIS, 0), (0, YEAR_MILLIS)] {
+            let (folder, doorward, now) = service(Settings::new()).await;
+            let client = Requester::new(ClientInfo::new([192, 0, 2, 1].into(), "curl/8"));
+            let new = crate::NewUser::new("Ada", "ada@example.com");
+            let ada = doorward.register(new, client.client.clone()).await.unwrap().user.id;
+            now.fetch_add(recorded_ahead, Ordering::Relaxed);
+            doorward.record(sign_in(&doorward, ada)).await;
+            now.fetch_add(deleted_ahead - recorded_ahead, Ordering::Relaxed);
+            doorward.delete_user(ada).await.unwrap();
+            now.fetch_sub(deleted_ahead, Ordering::Relaxed);
+            doorward.erase_deleted().await.unwrap();
+            let db = rusqlite::Connection::open(folder.path().join("doorward.db")).unwrap();
+            db.busy_timeout(Duration::from_secs(60)).unwrap();
+            let count = |sql: &str| -> i64 { db.query_row(sql, [], |row| row.get(0)).unwrap() };
+            let kept = "SELECT count(*) FROM audit_events WHERE personal IS NOT NULL";
+            assert_eq!(count(kept), 0, "{recorded_ahead} {deleted_ahead}");
+            assert_eq!(count("SELECT count(*) FROM erasures"), 1, "it is repeated");
+            now.fetch_add(DAY_MILLIS, Ordering::Relaxed);
+            doorward.erase_deleted().await.unwrap();
+            assert_eq!(count("SELECT count(*) FROM erasures"), 0);
+        }
     }
 
     #[tokio::test]

@@ -41,8 +41,21 @@ pub(super) fn with_secret(
 
 /// The mail that tells a user that their account was secured, with a link to set a new password.
 pub(super) fn account_secured(doorward: &Doorward, user: &User) -> Effects {
+    with_way_in(doorward, user, |one_time, at| Message::AccountSecured { one_time, at })
+}
+
+/// The mail that tells a user that an emergency has removed their password, with a link to set a new one.
+pub(super) fn password_removed(doorward: &Doorward, user: &User) -> Effects {
+    with_way_in(doorward, user, |one_time, at| Message::PasswordRemoved { one_time, at })
+}
+
+fn with_way_in(
+    doorward: &Doorward,
+    user: &User,
+    message: fn(OneTimeId, i64) -> Message,
+) -> Effects {
     let one_time = one_time_of(doorward, user, Purpose::ResetPassword);
-    let message = Message::AccountSecured { one_time: one_time.id, at: doorward.now().millis() };
+    let message = message(one_time.id, doorward.now().millis());
     let language = doorward.settings().mail.language;
     let mail = mail(doorward, Some(user.id), &user.email, language, message);
     let mail = Mail { expires_at: mail.expires_at.min(one_time.expires_at), ..mail };

@@ -1,12 +1,12 @@
 //! The cure after a theft of the database, a backup or the keys: everything that a copy could be used for becomes void.
 
-use super::effects::with_secret;
+use super::effects::password_removed;
 use crate::{
     Doorward,
     clock::Timestamp,
     event::{Administrator, EventKind},
     store::{self, Effects, NewPasswords, Revoked},
-    token::{KeyId, one_time::Purpose, shared_secret::SharedSecret, signing_keys},
+    token::{KeyId, shared_secret::SharedSecret, signing_keys},
     user::{Role, User},
 };
 
@@ -75,14 +75,14 @@ const USERS_AT_ONCE: usize = 200;
 
 /// Mails a link to set a new password to everybody whose password was removed at this time. Returns how many get one.
 async fn mail_links(doorward: &Doorward, removed_at: Timestamp) -> Result<usize, store::Error> {
-    let (language, mut mailed, mut after) = (doorward.settings().mail.language, 0, None);
+    let (mut mailed, mut after) = (0, None);
     loop {
         let users = doorward.store().users(after.as_ref(), USERS_AT_ONCE).await?;
         let lost =
             |user: &&User| !user.has_password() && !user.disabled && user.updated_at == removed_at;
         let mut effects = Effects::NONE;
         for user in users.iter().filter(lost) {
-            let link = with_secret(doorward, user, Purpose::ResetPassword, &user.email, language);
+            let link = password_removed(doorward, user);
             effects.mails.extend(link.mails);
             effects.secrets.extend(link.secrets);
         }

@@ -56,13 +56,18 @@ pub(crate) async fn send(
     Ok(())
 }
 
-/// Whether a mail that verifies the address was sent and its link and code are still valid.
+/// Whether a mail that verifies the address was sent, with a code that can still be typed.
 pub(crate) async fn is_mailed(doorward: &Doorward, user: &User) -> Result<bool, store::Error> {
     if user.email_verified || !doorward.sends_mail() {
         return Ok(false);
     }
+    has_open_code(doorward, user).await
+}
+
+async fn has_open_code(doorward: &Doorward, user: &User) -> Result<bool, store::Error> {
     let (purpose, now) = (Purpose::VerifyEmail, doorward.now());
-    Ok(doorward.store().pending_one_time(user, purpose, now).await?.is_some())
+    let pending = doorward.store().pending_one_time(user, purpose, now).await?;
+    Ok(pending.is_some_and(|one_time| one_time.guesses < MAX_GUESSES))
 }
 
 /// The same as [`send`], unless a mail with a code that can still be typed has been sent.
@@ -72,9 +77,7 @@ pub(crate) async fn send_once(
     requester: &Requester,
     target: Option<&MailedTarget>,
 ) -> Result<(), MailError> {
-    let (store, now) = (doorward.store(), doorward.now());
-    let pending = store.pending_one_time(user, Purpose::VerifyEmail, now).await?;
-    match pending.is_some_and(|one_time| one_time.guesses < MAX_GUESSES) {
+    match has_open_code(doorward, user).await? {
         true => Ok(()),
         false => send(doorward, user, requester, target).await,
     }

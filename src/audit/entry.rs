@@ -69,7 +69,7 @@ impl Entry {
         let person = record.person().is_some();
         let actor = record.actor.person().filter(|actor| Some(*actor) != record.subject.as_deref());
         let actor = actor.map(str::to_owned);
-        let stored_actor = record.actor.stored();
+        let stored_actor = record.actor.stored(record.subject.as_deref());
         let Record { id, at: _, kind, outcome, subject, address, user_agent, request_id, .. } =
             record;
         let is_theirs = actor.is_none() && person;
@@ -158,7 +158,10 @@ impl Entry {
         let person = self.actor.clone();
         let actor = match actor {
             StoredActor::User => RecordedActor::User { id: person.or(self.subject.clone())? },
-            StoredActor::Key { id } => RecordedActor::Key { id, owner: person },
+            StoredActor::Key { id, is_own } => {
+                let owner = person.or_else(|| self.subject.clone().filter(|_| is_own));
+                RecordedActor::Key { id, owner }
+            }
             StoredActor::Operator { name } => RecordedActor::Operator { name },
             StoredActor::Unknown => RecordedActor::Unknown,
             StoredActor::Service => RecordedActor::Service,
@@ -298,6 +301,10 @@ mod tests {
         assert!(!ordered.record().unwrap().details.contains_key("name"), "not her name");
         let by_key = revoked(Actor::Key { key: ApiKeyId::random(), owner: Some(admin) }, Some(ada));
         assert_eq!(by_key.person(), Some(admin.to_string()));
+        let by_own_key =
+            revoked(Actor::Key { key: ApiKeyId::random(), owner: Some(ada) }, Some(ada));
+        assert_eq!((by_own_key.actor.clone(), by_own_key.person()), (None, Some(ada.to_string())));
+        assert!(!by_own_key.rest.contains("Ada"), "her name for it");
         let by_machine = revoked(Actor::Key { key: ApiKeyId::random(), owner: None }, Some(ada));
         assert_eq!(by_machine.person(), None);
         let of_machine = revoked(Actor::User(admin), None);

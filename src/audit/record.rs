@@ -77,11 +77,14 @@ pub enum RecordedActor {
 
 /// Who did it, without the id of the user, which is a column.
 #[derive(Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "camelCase")]
+#[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub(super) enum StoredActor {
     User,
     Key {
         id: String,
+        /// Whether it is a key of the subject: the column of whoever did it is empty then, as for a key of a machine.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        is_own: bool,
     },
     Operator {
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -101,11 +104,14 @@ impl RecordedActor {
         }
     }
 
-    /// How it is stored. The person has a column of their own.
-    pub(super) fn stored(&self) -> StoredActor {
+    /// How it is stored. The person has a column of their own, unless they are the subject.
+    pub(super) fn stored(&self, subject: Option<&str>) -> StoredActor {
         match self {
             Self::User { .. } => StoredActor::User,
-            Self::Key { id, .. } => StoredActor::Key { id: id.clone() },
+            Self::Key { id, owner } => {
+                let is_own = owner.is_some() && owner.as_deref() == subject;
+                StoredActor::Key { id: id.clone(), is_own }
+            }
             Self::Operator { name } => StoredActor::Operator { name: name.clone() },
             Self::Unknown => StoredActor::Unknown,
             Self::Service => StoredActor::Service,
@@ -261,12 +267,18 @@ fn details(kind: &EventKind) -> Value {
         EventKind::EverythingRevoked { sessions, passwords } => {
             json!({ "sessions": sessions, "passwords": passwords })
         }
-        EventKind::ServiceStarted { version, settings, guards } => {
+        EventKind::ServiceStarted { version, settings, guards, new_signing_key } => {
             let settings: Map<_, _> =
                 settings.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
             let guards: Map<_, _> =
                 guards.iter().map(|(name, version)| (name.clone(), json!(version))).collect();
-            json!({ "version": version, "settings": settings, "guards": guards })
+            let new_key = if *new_signing_key { json!(true) } else { Value::Null };
+            known([
+                ("version", json!(version)),
+                ("settings", settings.into()),
+                ("guards", guards.into()),
+                ("newSigningKey", new_key),
+            ])
         }
         EventKind::GuardsReloaded { added, changed, removed } => {
             json!({ "added": added, "changed": changed, "removed": removed })

@@ -104,7 +104,7 @@ fn recorded(event: Option<Event>, key: &AuditKey) -> Result<Vec<Record>, store::
 /// Adds everything, and the event, in a transaction and commits it.
 ///
 /// # Errors
-/// If the backup is not good, or the database fails. Then nothing has changed.
+/// If the backup is not good, or the database fails. Then no row has changed.
 pub async fn restore_into(
     mut backup: Reader<impl BufRead>,
     mut restoration: Box<dyn Restoration>,

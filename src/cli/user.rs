@@ -170,7 +170,7 @@ pub(super) enum User {
         #[command(flatten)]
         output: Output,
     },
-    /// Delete a user and everything stored about them
+    /// Delete a user and what is stored about them
     #[command(after_help = "Examples:\n  doorward user delete ada@example.com")]
     Delete(UserArguments),
 }

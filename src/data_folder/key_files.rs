@@ -49,26 +49,27 @@ impl KeyStore for DataFolder {
         Ok(())
     }
 
-    /// A key without a time, which an older version has written, gets this one.
     async fn add_next_key(
         &self,
         key: &SigningKey,
         signs_at: Timestamp,
     ) -> Result<(), KeyStoreError> {
-        let stored = self.next_key()?;
-        let without_time = match &stored {
-            Some((_, Some(_))) => return Ok(()),
-            Some((stored, None)) => Some(stored),
-            None => None,
-        };
+        if self.next_key()?.is_some() {
+            return Ok(());
+        }
         let path = self.next_key_path();
-        let pem = without_time.unwrap_or(key).to_pem();
-        let text = Zeroizing::new(format!("{SIGNS_FROM}{signs_at}\n{}", *pem));
-        let written = match without_time {
-            Some(_) => replace(&self.path, [NEXT, UNFINISHED], text.as_bytes()),
-            None => self.write_atomically(&path, text.as_bytes()),
-        };
+        let text = next_key_text(key, signs_at);
+        let written = self.write_atomically(&path, text.as_bytes());
         Ok(written.map_err(|error| io_error(&path, error))?)
+    }
+
+    async fn set_next_time(&self, next: &KeyId, signs_at: Timestamp) -> Result<(), KeyStoreError> {
+        let Some((key, _)) = self.next_key()?.filter(|(key, _)| key.id() == next) else {
+            return Ok(());
+        };
+        let text = next_key_text(&key, signs_at);
+        let written = replace(&self.path, [NEXT, UNFINISHED], text.as_bytes());
+        Ok(written.map_err(|error| io_error(&self.next_key_path(), error))?)
     }
 
     async fn add_retired_key(
@@ -253,6 +254,11 @@ impl DataFolder {
     }
 }
 
+/// The file of a key that signs from this time on.
+fn next_key_text(key: &SigningKey, signs_at: Timestamp) -> Zeroizing<String> {
+    Zeroizing::new(format!("{SIGNS_FROM}{signs_at}\n{}", *key.to_pem()))
+}
+
 /// Whether a file of this name holds a key or a shared secret.
 pub(super) fn is_key_file(name: &str) -> bool {
     [SIGNING, NEXT, COOKIE_SECRET, FACTOR_SECRET, AUDIT_SECRET].contains(&name)
@@ -385,11 +391,11 @@ mod tests {
         fs::write(&path, next.to_pem().as_bytes()).unwrap();
         assert_eq!(folder.stored_keys().await.unwrap().next.unwrap().1, None);
         let later = Timestamp::from_millis(1_800_000_000_123);
-        for at in [later, now] {
-            folder.add_next_key(&first, at).await.unwrap();
-            let (published, at) = folder.stored_keys().await.unwrap().next.unwrap();
-            assert_eq!((published.id(), at, mode(&path)), (next.id(), Some(later), 0o600));
-        }
+        folder.set_next_time(next.id(), later).await.unwrap();
+        folder.set_next_time(first.id(), now).await.unwrap();
+        folder.add_next_key(&first, now).await.unwrap();
+        let (published, at) = folder.stored_keys().await.unwrap().next.unwrap();
+        assert_eq!((published.id(), at, mode(&path)), (next.id(), Some(later), 0o600));
         folder.promote_next_key(next.id(), &first, None).await.unwrap();
         let stored = folder.stored_keys().await.unwrap();
         assert_eq!(stored.signing.unwrap().id(), next.id());

@@ -8,7 +8,7 @@ mod reserve;
 mod spool;
 
 use std::{
-    ffi::OsStr,
+    ffi::{OsStr, OsString},
     fs::{self, File, TryLockError},
     io::{self, Read, Write},
     os::{
@@ -25,10 +25,45 @@ pub(crate) use self::reserve::is_read_only;
 pub use self::{doctor_report::DoctorReport, reserve::Reserve, spool::Spool};
 use crate::{clock::Timestamp, private_file, token::UnusableKey};
 
-/// What follows the name of a database in that of a copy from before its schema was changed. The number of the schema follows.
-pub(crate) const SCHEMA_COPY: &str = ".schema-";
 /// The name of a file until it is written completely.
 const UNFINISHED: &str = "unfinished";
+
+/// The name of a copy of a database from before its schema was changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SchemaCopy {
+    /// The schema of the copy.
+    pub schema: usize,
+    /// Whether the copy is not complete.
+    pub is_unfinished: bool,
+}
+
+impl SchemaCopy {
+    /// What follows the name of the database. The number of the schema follows.
+    const SCHEMA: &str = ".schema-";
+    /// What follows the number until the copy is complete.
+    const UNFINISHED: &str = ".unfinished";
+
+    /// The path of this copy of a database.
+    pub(crate) fn path(self, database: &Path) -> PathBuf {
+        let mut path = OsString::from(database);
+        path.push(format!("{}{}", Self::SCHEMA, self.schema));
+        if self.is_unfinished {
+            path.push(Self::UNFINISHED);
+        }
+        path.into()
+    }
+
+    /// The copy of this database that has this name; `None` if the file is another one, such as a copy that the operator has made.
+    pub(crate) fn named(name: &OsStr, database: &OsStr) -> Option<Self> {
+        let number = name.to_str()?.strip_prefix(database.to_str()?)?.strip_prefix(Self::SCHEMA)?;
+        let (number, is_unfinished) = match number.strip_suffix(Self::UNFINISHED) {
+            Some(number) => (number, true),
+            None => (number, false),
+        };
+        let schema: usize = number.parse().ok()?;
+        (schema.to_string() == number).then_some(Self { schema, is_unfinished })
+    }
+}
 
 /// A data folder, locked for this process until it is dropped.
 pub struct DataFolder {
@@ -203,13 +238,12 @@ impl DataFolder {
     }
 
     /// Removes copies from before a change of the schema that are older than 30 days: people who have left since are still in them.
+    /// Copies with other names are the operator's.
     pub fn remove_old_copies(&self, database: &Path, now: Timestamp) {
         const KEPT: Duration = Duration::from_secs(30 * 24 * 60 * 60);
-        let Some(database) = database.file_name().and_then(OsStr::to_str) else { return };
+        let Some(database) = database.file_name() else { return };
         for entry in fs::read_dir(&self.path).into_iter().flatten().flatten() {
-            let name = entry.file_name();
-            let rest = name.to_str().and_then(|name| name.strip_prefix(database));
-            let is_copy = rest.is_some_and(|rest| rest.starts_with(SCHEMA_COPY));
+            let is_copy = SchemaCopy::named(&entry.file_name(), database).is_some();
             let written = entry.metadata().map(|file| Timestamp::from_seconds(file.mtime()));
             if is_copy && written.is_ok_and(|written| now.duration_since(written) > KEPT) {
                 match fs::remove_file(entry.path()) {
@@ -261,11 +295,13 @@ impl AsRef<Path> for SocketPath {
 
 /// Whether Doorward creates files with this name. Database files start with the name of the database.
 fn is_ours(name: &OsStr, database: Option<&OsStr>) -> bool {
+    if database.is_some_and(|database| SchemaCopy::named(name, database).is_some()) {
+        return true;
+    }
     let Some(name) = name.to_str() else { return false };
     let of_database = database.and_then(OsStr::to_str).and_then(|file| name.strip_prefix(file));
-    of_database.is_some_and(|rest| {
-        ["", "-wal", "-shm", "-journal"].contains(&rest) || rest.starts_with(SCHEMA_COPY)
-    }) || ["doorward.lock", "doorward.sock", "doorward.reserve", UNFINISHED].contains(&name)
+    of_database.is_some_and(|rest| ["", "-wal", "-shm", "-journal"].contains(&rest))
+        || ["doorward.lock", "doorward.sock", "doorward.reserve", UNFINISHED].contains(&name)
         || key_files::is_key_file(name)
         || last_backup::is_time_of_backup(name)
         || doctor_report::is_report(name)
@@ -318,16 +354,34 @@ mod tests {
         let parent = tempfile::tempdir().unwrap();
         let folder = DataFolder::open(parent.path()).unwrap();
         let file = |name: &str| parent.path().join(name);
-        for name in ["x.db", "x.db.schema-1", "y.db.schema-1"] {
+        let copies = ["x.db.schema-1", "x.db.schema-12", "x.db.schema-2.unfinished"];
+        // The database, a copy of another one, and what an operator keeps.
+        let others = ["x.db", "y.db.schema-1", "x.db.schema-1.keep", "x.db.schema-01"];
+        for name in copies.iter().chain(&others) {
             fs::write(file(name), "").unwrap();
         }
         let written = fs::metadata(file("x.db.schema-1")).unwrap().mtime();
         let after = |days: i64| Timestamp::from_seconds(written + days * 24 * 60 * 60);
         folder.remove_old_copies(&file("x.db"), after(30));
-        assert!(file("x.db.schema-1").exists());
+        copies.iter().for_each(|name| assert!(file(name).exists(), "{name}"));
         folder.remove_old_copies(&file("x.db"), after(31));
-        assert!(!file("x.db.schema-1").exists());
-        assert!(file("x.db").exists() && file("y.db.schema-1").exists());
+        copies.iter().for_each(|name| assert!(!file(name).exists(), "{name}"));
+        others.iter().for_each(|name| assert!(file(name).exists(), "{name}"));
+    }
+
+    #[test]
+    fn the_name_of_a_copy_is_read_as_it_is_written() {
+        for copy in [1, 12].into_iter().flat_map(|schema| {
+            [true, false].map(|is_unfinished| SchemaCopy { schema, is_unfinished })
+        }) {
+            let path = copy.path(Path::new("/data/x.db"));
+            let read = SchemaCopy::named(path.file_name().unwrap(), OsStr::new("x.db"));
+            assert_eq!(read, Some(copy));
+        }
+        for rest in ["", ".schema-", ".schema-+1", ".schema-1.keep", ".schema-1.unfinished.gz"] {
+            let name = format!("x.db{rest}");
+            assert_eq!(SchemaCopy::named(OsStr::new(&name), OsStr::new("x.db")), None, "{name}");
+        }
     }
 
     #[test]

@@ -320,6 +320,7 @@ async fn open(
     settings.mail.url = Some(MailUrl::Memory(mailbox.clone()));
     let doorward = Doorward::open_with(settings, MissingKey::Replace, clock.to_clock()).await?;
     doorward.set_listen_address(address);
+    doorward.cookies().name_after_port(address.port());
     let upkeep = doorward.clone();
     let upkeep = tokio::spawn(async move { upkeep.run_upkeep().await }).abort_handle();
     Ok(Running { doorward, database, mailbox, upkeep })

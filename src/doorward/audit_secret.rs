@@ -18,13 +18,13 @@ use crate::{
 };
 
 /// What to do if the secret of an existing trail is missing, or is another one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub(crate) enum LostAuditSecret {
     /// Refuse to open: a trail that goes on with another secret cannot be verified as before.
     #[default]
     Refuse,
-    /// Go on under a new name, and record where it begins.
-    BeginNewName,
+    /// Go on under a new name, and record where it begins and who has ordered it.
+    BeginNewName(Administrator),
 }
 
 /// Marks the events of the store with the stored secret. A trail that has no events gets one.
@@ -37,28 +37,32 @@ pub(super) async fn use_audit_secret(
 ) -> Result<(), OpenError> {
     let in_store = |error| OpenError::Store { database: database.clone(), error };
     let in_keys = |error| OpenError::Keys(signing_keys::Error::from(error));
-    let stored = key_store.stored_secret(SecretName::Audit).await.map_err(in_keys)?;
     let last = store.audit_tree().await.map_err(in_store)?.checkpoint;
+    let (all, newest) = (AuditFilter::default(), EventOrder::NewestFirst);
+    let events = store.audit_events(&all, newest, None, 1).await.map_err(in_store)?;
+    // Read last: another instance that starts at the same time stores it before its first event.
+    let stored = key_store.stored_secret(SecretName::Audit).await.map_err(in_keys)?;
     let is_lost = match (&stored, &last) {
         (Some(secret), Some(last)) => last.checkpoint.origin != AuditKey::new(secret).origin(),
         (Some(_), None) => false,
-        (None, Some(_)) => true,
-        (None, None) => {
-            let (all, newest) = (AuditFilter::default(), EventOrder::NewestFirst);
-            !store.audit_events(&all, newest, None, 1).await.map_err(in_store)?.is_empty()
+        (None, _) => last.is_some() || !events.is_empty(),
+    };
+    let new_name_by = match lost {
+        _ if !is_lost => None,
+        LostAuditSecret::BeginNewName(by) => Some(by),
+        LostAuditSecret::Refuse => {
+            let database = database.clone();
+            return Err(match stored {
+                Some(_) => OpenError::AuditSecretReplaced(database),
+                None => OpenError::AuditSecretMissing(database),
+            });
         }
     };
-    if is_lost && lost == LostAuditSecret::Refuse {
-        let database = database.clone();
-        return Err(match stored {
-            Some(_) => OpenError::AuditSecretReplaced(database),
-            None => OpenError::AuditSecretMissing(database),
-        });
-    }
     let secret = shared_secret(key_store, SecretName::Audit).await.map_err(in_keys)?;
     store.use_audit_key(Arc::new(AuditKey::new(&secret)));
-    if is_lost {
-        begin_new_name(store, last.map(|last| last.to_string()), now).await.map_err(in_store)?;
+    if let Some(by) = new_name_by {
+        let last = last.map(|last| last.to_string());
+        begin_new_name(store, last, &by, now).await.map_err(in_store)?;
     }
     Ok(())
 }
@@ -67,13 +71,14 @@ pub(super) async fn use_audit_secret(
 async fn begin_new_name(
     store: &Store,
     checkpoint: Option<String>,
+    by: &Administrator,
     now: Timestamp,
 ) -> Result<(), crate::store::Error> {
     while store.number_events().await? > 0 {}
     store.mark_pruned_anew().await?;
     let before = store.audit_tree().await?.size;
     let kind = EventKind::AuditSecretReplaced { before, checkpoint };
-    let event = Event::by_administrator(&Administrator::APP, None, now, kind);
+    let event = Event::by_administrator(by, None, now, kind);
     store.record(vec![event.clone()]).await?;
     store.events().publish_recorded(&event);
     while store.number_events().await? > 0 {}

@@ -173,6 +173,8 @@ struct Secrets {
 struct ServerParts {
     logo: Option<String>,
     mail_delivery: Option<Arc<MailDelivery>>,
+    /// Whether the operator has asked for new keys in place of lost ones.
+    new_signing_key: bool,
 }
 
 impl Doorward {
@@ -235,9 +237,13 @@ impl Doorward {
             OpenedFor::Serve => {
                 let unusable = |error: TransportError| SettingsError::new(error.to_string());
                 let mail_delivery = outbox::mail_delivery(&settings.mail).map_err(unusable)?;
-                ServerParts { logo: settings.branding.read_logo()?, mail_delivery }
+                let logo = settings.branding.read_logo()?;
+                let new_signing_key = missing_key == MissingKey::Replace;
+                ServerParts { logo, mail_delivery, new_signing_key }
             }
-            OpenedFor::Command { .. } => ServerParts { logo: None, mail_delivery: None },
+            OpenedFor::Command { .. } => {
+                ServerParts { logo: None, mail_delivery: None, new_signing_key: false }
+            }
         };
         let OpenedDatabase { folder, installation, .. } =
             open_database(&settings, opened_for.old_schema()).await?;
@@ -367,7 +373,7 @@ impl Doorward {
             refusals: Refusals::default(),
             counts,
             last_sizes: LastSizes::default(),
-            trail: Trail::default(),
+            trail: Trail::new(serving.new_signing_key),
             logo: serving.logo,
             settings,
             store,

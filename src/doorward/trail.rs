@@ -13,6 +13,7 @@ use tokio::sync::OwnedMutexGuard;
 use super::{Doorward, checkpoints::Published, trail_health::TrailHealth};
 use crate::{
     audit::{AuditKey, SignedCheckpoint},
+    clock::Timestamp,
     config::{self, Settings},
     event::{Event, EventGroup, EventKind},
     store::{self, Effects, StoredTree},
@@ -23,6 +24,8 @@ use crate::{
 pub(super) struct Trail {
     /// Whether the start is recorded.
     has_started: AtomicBool,
+    /// Whether it was a start with new keys in place of lost ones.
+    new_signing_key: bool,
     /// The latest checkpoint that this process has published.
     pub(super) published: Mutex<Option<Published>>,
     /// What is wrong with what protects it.
@@ -31,6 +34,12 @@ pub(super) struct Trail {
     pub(super) witnessed: AtomicU64,
     /// One verification at a time over the network: each has a thread and reads from a snapshot of its own.
     verifying: Arc<tokio::sync::Mutex<()>>,
+}
+
+impl Trail {
+    pub(super) fn new(new_signing_key: bool) -> Self {
+        Self { new_signing_key, ..Self::default() }
+    }
 }
 
 impl Doorward {
@@ -55,13 +64,13 @@ impl Doorward {
             let outcome = async {
                 self.record_start().await?;
                 self.record_refused().await?;
-                self.erase_deleted().await?;
                 if published_at.is_none_or(|at| at.elapsed() >= BETWEEN_CHECKPOINTS) {
                     published_at = Some(Instant::now());
                     self.check_audit_secret().await;
                     self.record_left_out().await?;
                     self.publish_checkpoint(WITNESS_TIME).await?;
                 }
+                self.erase_deleted().await?;
                 Ok::<_, store::Error>(())
             };
             let outcome = outcome.await;
@@ -103,6 +112,7 @@ impl Doorward {
                 .iter()
                 .map(|guard| (guard.name.clone(), guard.version.clone()))
                 .collect(),
+            new_signing_key: self.inner.trail.new_signing_key,
         };
         self.store().record(vec![Event::by_service(self.now(), kind)]).await?;
         self.inner.trail.has_started.store(true, Ordering::Relaxed);
@@ -146,8 +156,8 @@ impl Doorward {
         Ok(checkpoint.filter(|stored| stored.checkpoint == signed.checkpoint).unwrap_or(signed))
     }
 
-    /// Deletes events that have reached the end of their retention. Their hashes stay, and an event says so.
-    pub(super) async fn prune_trail(&self) -> Result<(), store::Error> {
+    /// Deletes events that had reached the end of their retention at this time. Their hashes stay, and an event says so.
+    pub(super) async fn prune_trail(&self, past: Timestamp) -> Result<(), store::Error> {
         const BATCH: usize = 1000;
         /// An event says what was deleted, so it is done once a day.
         const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -155,9 +165,9 @@ impl Doorward {
         for group in EventGroup::ALL {
             let Some(retention) = self.settings().audit.retention_of(group) else { continue };
             for kind in group.kinds() {
-                let due = self.now() - (retention + DAY);
+                let due = past - (retention + DAY);
                 if !self.store().expired_events(kind, due, 1).await?.is_empty() {
-                    expiries.push((group, self.now() - retention));
+                    expiries.push((group, past - retention));
                     break;
                 }
             }
@@ -195,9 +205,10 @@ impl Doorward {
     pub(crate) async fn erase_deleted(&self) -> Result<(), store::Error> {
         const BATCH: usize = 100;
         loop {
-            let due = self.store().due_erasures(self.now(), BATCH).await?;
+            let now = self.now();
+            let due = self.store().due_erasures(now, BATCH).await?;
             for erasure in &due {
-                self.store().erase(*erasure).await?;
+                self.store().erase(*erasure, now).await?;
             }
             if due.len() < BATCH {
                 return Ok(());

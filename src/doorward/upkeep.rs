@@ -7,6 +7,7 @@ use std::{
 
 use super::Doorward;
 use crate::{
+    clock::Timestamp,
     config::DatabaseUrl,
     store::{self, Effects},
     supervisor::supervise,
@@ -14,6 +15,9 @@ use crate::{
     token::{shared_secret::SecretName, signing_keys},
     user::{EmailKey, User},
 };
+
+/// How much later than due something is deleted because of its age: a jump of the clock by less may go unnoticed.
+pub(super) const DELETION_DELAY: Duration = Duration::from_secs(2 * 24 * 60 * 60);
 
 impl Doorward {
     /// Runs the background tasks for as long as the future is polled: removes what has expired, rotates keys, saves
@@ -148,10 +152,11 @@ impl Doorward {
     pub(crate) async fn tend_keys(&self) -> Result<(), signing_keys::Error> {
         let now = self.now();
         self.keys().apply_due_changes(now).await?;
-        // If the events cannot be read, the next call tries again.
-        if self.keys().has_expired_ones(now).await && matches!(self.clock_has_run().await, Ok(true))
-        {
-            self.keys().remove_expired(now).await?;
+        if self.keys().has_expired_ones(now).await {
+            // If the events cannot be read, the next call tries again.
+            if let Ok(Some(past)) = self.certainly_past().await {
+                self.keys().remove_expired(past).await?;
+            }
         }
         Ok(())
     }
@@ -163,26 +168,23 @@ impl Doorward {
                 tracing::warn!(%error, "cannot remove expired sessions");
             }
             self.refill_reserve();
-            if let (DatabaseUrl::Sqlite(file), Some(folder)) =
-                (&self.settings().database, self.folder())
-            {
-                folder.remove_old_copies(file, self.now());
-            }
             tokio::time::sleep(INTERVAL).await;
         }
     }
 
-    /// Whether the clock has run for a day without a jump, as the events show: one of them is between one and two days old. A clock
-    /// that has jumped ahead would delete what has not expired, and nothing brings that back.
-    async fn clock_has_run(&self) -> Result<bool, store::Error> {
+    /// A time that has certainly passed, unless the clock has been wrong for a day. A clock that has jumped ahead would delete what has
+    /// not expired, and nothing brings that back. If an event is between one and two days old, the clock has run for a day since, or
+    /// has jumped by less than [`DELETION_DELAY`]. Without one, it may have jumped by more, and nothing is certain.
+    async fn certainly_past(&self) -> Result<Option<Timestamp>, store::Error> {
         const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+        let now = self.now();
         // The clock of `doorward dev` jumps on purpose.
         if matches!(self.settings().database, DatabaseUrl::Memory(_)) {
-            return Ok(true);
+            return Ok(Some(now));
         }
-        let now = self.now();
+        let past = now - DELETION_DELAY;
         let last = self.store().last_event_before(now - DAY).await?;
-        let has_run = last.is_some_and(|last| last >= now - 2 * DAY);
+        let has_run = last.is_some_and(|last| last >= past);
         let was_in_doubt = self.inner.clock_in_doubt.swap(!has_run, Ordering::Relaxed);
         if let (Some(last), false, false) = (last, has_run, was_in_doubt) {
             // Not a warning: an installation that nobody has used for two days looks the same.
@@ -195,11 +197,11 @@ impl Doorward {
         } else if has_run && was_in_doubt {
             tracing::info!("the clock has run for a day: what has expired is deleted");
         }
-        Ok(has_run)
+        Ok(has_run.then_some(past))
     }
 
     /// Writes when sessions and API keys were last used, and removes failed logins that no longer count and, unless the clock may
-    /// have jumped, expired sessions and the like, revocations of expired tokens and old events.
+    /// have jumped, expired sessions and the like, revocations of expired tokens, old events and old copies of the database.
     ///
     /// # Errors
     /// If the database cannot be written.
@@ -216,13 +218,17 @@ impl Doorward {
         let recovered = self.throttle().obsolete_before(self.instant(), self.now());
         while self.store().delete_failures(recovered, BATCH).await? == BATCH {}
         while self.store().delete_internal_records(BATCH).await? == BATCH {}
-        if !self.clock_has_run().await? {
-            return Ok(());
-        }
-        while self.store().delete_expired(self.now(), BATCH).await? == BATCH {}
+        let Some(past) = self.certainly_past().await? else { return Ok(()) };
+        while self.store().delete_expired(past, BATCH).await? == BATCH {}
+        // Without a delay, because verifiers hold all of them: the sessions of the tokens have ended in any case.
         let expired = self.now() - (self.settings().token.lifetime + CLOCK_SKEW);
         while self.store().delete_endings(expired, BATCH).await? == BATCH {}
-        self.prune_trail().await
+        if let (DatabaseUrl::Sqlite(file), Some(folder)) =
+            (&self.settings().database, self.folder())
+        {
+            folder.remove_old_copies(file, past);
+        }
+        self.prune_trail(past).await
     }
 
     /// Records of a new installation that nobody lacks search terms, so that nothing is written in the background.

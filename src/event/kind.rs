@@ -51,7 +51,7 @@ pub enum EventKind {
     UserSecured {
         ended: Option<AccessEnded>,
     },
-    /// A user and everything stored about them is gone.
+    /// A user is gone, and what is stored about them but for ids, kinds and times of events.
     UserDeleted,
     /// The same, because the owner of the address has taken it back from somebody who had not verified it.
     UnverifiedUserDeleted,
@@ -230,6 +230,8 @@ pub enum EventKind {
         settings: Vec<(&'static str, String)>,
         /// The declared guards, each with the version of its declaration.
         guards: Vec<(String, String)>,
+        /// Whether the operator has asked for new keys in place of lost ones. They end all sessions.
+        new_signing_key: bool,
     },
     ServiceStopped,
     /// Somebody takes along everything that is stored, with all secrets.

@@ -122,7 +122,7 @@ pub const KINDS: &[KindInfo] = &[
     kind(
         "service_started",
         Orders,
-        "the service has started: its version, changed settings and guards",
+        "the service has started: its version, changed settings, guards, and whether with a new signing key",
     ),
     kind("service_stopped", Orders, "the service has stopped"),
     kind("signing_key_rotated", Orders, "a new signing key was published"),

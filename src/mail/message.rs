@@ -128,6 +128,13 @@ pub enum Message {
         /// When, in milliseconds since 1970.
         at: i64,
     },
+    /// The operator has ended everything that a copy of the data could be used for, also the password. A link with which the user
+    /// sets a new one.
+    PasswordRemoved {
+        one_time: OneTimeId,
+        /// When, in milliseconds since 1970.
+        at: i64,
+    },
     /// Nothing: the mail is discarded. It is queued for an address without a user, so that the answer takes as long as for
     /// one with a user.
     Nothing,
@@ -151,6 +158,7 @@ impl Message {
             // One that says nothing takes the place of one that a person has asked for.
             Self::ResetPassword { .. }
             | Self::AccountSecured { .. }
+            | Self::PasswordRemoved { .. }
             | Self::SignIn { .. }
             | Self::HasPassword
             | Self::Nothing => Urgency::SignIn,
@@ -198,6 +206,7 @@ impl Message {
             Self::FactorResetLink { .. } => "factor_reset_link",
             Self::KeyCreated { .. } => "key_created",
             Self::AccountSecured { .. } => "account_secured",
+            Self::PasswordRemoved { .. } => "password_removed",
             Self::Nothing => "nothing",
         }
     }

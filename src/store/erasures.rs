@@ -1,7 +1,7 @@
 //! What is erased from the audit trail when an account ends: the personal parts of events. The transaction that deletes the user only
 //! takes note of it, because there may be many events; from then on nobody is shown them. Then they are erased in batches.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, time::Duration};
 
 use uuid::Uuid;
 
@@ -18,6 +18,9 @@ use crate::{clock::Timestamp, event::EventId, user::UserId};
 statements! {
     DUE_ERASURES =
         "SELECT user_id, deleted_at, due_at FROM erasures WHERE due_at <= $1 ORDER BY due_at LIMIT $2";
+    /// What is due later than any that was deleted until now: the clock was ahead.
+    ERASURES_OF_FUTURE =
+        "SELECT user_id, deleted_at, due_at FROM erasures WHERE due_at > $1 ORDER BY due_at LIMIT $2";
     REPEAT_ERASURE = "UPDATE erasures SET due_at = $3 WHERE user_id = $1 AND due_at = $2";
     END_ERASURE = "DELETE FROM erasures WHERE user_id = $1 AND due_at = $2";
     ERASE_EVENT =
@@ -33,25 +36,33 @@ pub struct Erasure {
     due_at: Timestamp,
 }
 
+/// An erasure is repeated once after this time: what was refused is recorded late, and another instance may have been cut off from the
+/// database.
+const REPEATED_AFTER: Duration = Duration::from_secs(24 * 60 * 60);
+/// The clocks of instances differ.
+const SKEW: Duration = Duration::from_secs(60);
+
 impl Store {
     /// Users whose events are to be erased now.
     pub async fn due_erasures(&self, now: Timestamp, limit: usize) -> Result<Vec<Erasure>, Error> {
-        let rows = self.read(DUE_ERASURES, [now.into(), sql_limit(limit)]).await?;
+        let latest = now + REPEATED_AFTER + SKEW;
+        let mut rows = self.read(DUE_ERASURES, [now.into(), sql_limit(limit)]).await?;
+        rows.extend(self.read(ERASURES_OF_FUTURE, [latest.into(), sql_limit(limit)]).await?);
         let erasure = |row: &super::row::Row| {
             Ok(Erasure { user: row.get(0)?, deleted_at: row.get(1)?, due_at: row.get(2)? })
         };
         rows.iter().map(erasure).collect()
     }
 
-    /// Erases the personal parts of the events of a deleted user, in batches. It is repeated after a day: what was refused is
-    /// recorded late, and another instance may have been cut off from the database.
-    pub async fn erase(&self, erasure: Erasure) -> Result<(), Error> {
+    /// Erases the personal parts of the events of a deleted user, in batches, and repeats that once.
+    pub async fn erase(&self, erasure: Erasure, now: Timestamp) -> Result<(), Error> {
         const BATCH: usize = 500;
-        /// The clocks of instances differ. Events from later are of somebody who was imported with the same id.
-        const SKEW: std::time::Duration = std::time::Duration::from_secs(60);
-        const REPEATED_AFTER: std::time::Duration = std::time::Duration::from_secs(24 * 60 * 60);
         let Erasure { user, deleted_at, due_at } = erasure;
-        let end = EventId::first_at(deleted_at + SKEW).uuid();
+        // Somebody may have been imported with the same id: later events are of them. Otherwise, a clock that was ahead has made those.
+        let end = match self.existing_users(&[user]).await?.contains(&user) {
+            true => EventId::first_at(deleted_at + SKEW).uuid(),
+            false => Uuid::max(),
+        };
         for statement in [OLDEST_ABOUT, OLDEST_BY] {
             let mut after = Uuid::nil();
             loop {
@@ -69,10 +80,10 @@ impl Store {
                 }
             }
         }
-        self.write_uncached(move || match due_at > deleted_at {
+        self.write_uncached(move || match due_at != deleted_at {
             true => Write::statement(END_ERASURE, [user.into(), due_at.into()], ()),
             false => {
-                let again = (deleted_at + REPEATED_AFTER).into();
+                let again = (now + REPEATED_AFTER).into();
                 Write::statement(REPEAT_ERASURE, [user.into(), due_at.into(), again], ())
             }
         })
@@ -98,14 +109,7 @@ impl Store {
         let with_personal = events.iter().filter(|event| event.personal.is_some());
         let persons: BTreeSet<UserId> = with_personal.filter_map(StoredEvent::person).collect();
         let persons: Vec<_> = persons.into_iter().collect();
-        let mut existing = BTreeSet::new();
-        for persons in persons.chunks(BATCH_IDS) {
-            // The statement has a fixed number of parameters, so values repeat.
-            let values = persons.iter().cycle().take(BATCH_IDS).map(|id| (*id).into());
-            for row in self.read(EXISTING_USERS, values.collect::<Vec<Value>>()).await? {
-                existing.insert(row.get::<UserId>(0)?);
-            }
-        }
+        let existing = self.existing_users(&persons).await?;
         for event in &mut events {
             let is_gone = |person: &UserId| !existing.contains(person);
             if event.personal.is_some() && event.person().as_ref().is_some_and(is_gone) {
@@ -114,6 +118,19 @@ impl Store {
             }
         }
         Ok(events)
+    }
+
+    /// Those who have an account.
+    async fn existing_users(&self, users: &[UserId]) -> Result<BTreeSet<UserId>, Error> {
+        let mut existing = BTreeSet::new();
+        for users in users.chunks(BATCH_IDS) {
+            // The statement has a fixed number of parameters, so values repeat.
+            let values = users.iter().cycle().take(BATCH_IDS).map(|id| (*id).into());
+            for row in self.read(EXISTING_USERS, values.collect::<Vec<Value>>()).await? {
+                existing.insert(row.get(0)?);
+            }
+        }
+        Ok(existing)
     }
 }
 

@@ -383,7 +383,7 @@ pub enum Error {
 }
 
 impl Store {
-    /// The number of the schema of the database, to which a start migrates it.
+    /// The number of the newest schema that this version knows, to which a start migrates the database.
     pub fn schema(&self) -> usize {
         self.engine.kind().schema()
     }

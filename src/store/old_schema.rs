@@ -1,4 +1,5 @@
-//! What becomes of a database that an older version has written. Only a server and `doorward migrate` change its schema.
+//! What becomes of a database that an older version has written. Only a server, `doorward migrate` and, on PostgreSQL,
+//! `doorward restore` change its schema.
 
 use std::{fmt, path::PathBuf};
 
@@ -13,7 +14,7 @@ pub enum OldSchema {
     Keep,
     /// Change it.
     Migrate {
-        /// Called before the first change, when a copy is at hand.
+        /// Called before a file is copied, and before the first change.
         announce: fn(&SchemaChange),
         /// Whether a file is copied before.
         copy: bool,
@@ -37,6 +38,8 @@ pub struct SchemaChange {
 /// The way back from a change of the schema.
 #[derive(Debug)]
 pub enum BackupBefore {
+    /// A copy of the file, which is made first. This can take minutes.
+    CopyBegins { path: PathBuf, bytes: u64 },
     /// A copy of the file.
     Copy(PathBuf),
     /// The operator has waived a copy.
@@ -48,18 +51,25 @@ pub enum BackupBefore {
 impl fmt::Display for SchemaChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { from, to, backup } = self;
-        write!(f, "changing the schema of the database from {from} to {to}")?;
-        match backup {
-            BackupBefore::Copy(path) => {
-                write!(f, "; a copy of the database before the change is {}", path.display())
+        let way_back = match backup {
+            BackupBefore::CopyBegins { path, bytes } => {
+                let (path, size) = (path.display(), bytes.div_ceil(1 << 20));
+                return write!(
+                    f,
+                    "copying the database ({size} MiB) to {path} before its schema is changed from {from} to {to}"
+                );
             }
-            BackupBefore::Waived => write!(f, "; no copy of it was made"),
-            BackupBefore::OfServer => write!(
-                f,
-                "; the version before does not start on it any more, so a backup of before (pg_dump, or `doorward backup` of that \
+            BackupBefore::Copy(path) => {
+                format!("a copy of the database before the change is {}", path.display())
+            }
+            BackupBefore::Waived => "no copy of it was made".to_owned(),
+            BackupBefore::OfServer => {
+                "the version before does not start on it any more, so a backup of before (pg_dump, or `doorward backup` of that \
                  version) is the way back"
-            ),
-        }
+                    .to_owned()
+            }
+        };
+        write!(f, "changing the schema of the database from {from} to {to}; {way_back}")
     }
 }
 

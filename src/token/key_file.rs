@@ -121,6 +121,10 @@ impl KeyStore for KeyFile {
         self.read_only()
     }
 
+    async fn set_next_time(&self, _: &KeyId, _: Timestamp) -> Result<(), KeyStoreError> {
+        self.read_only()
+    }
+
     async fn add_retired_key(&self, _: &SigningKey, _: Timestamp) -> Result<(), KeyStoreError> {
         self.read_only()
     }

@@ -26,6 +26,9 @@ pub trait KeyStore: Send + Sync {
         signs_at: Timestamp,
     ) -> Result<(), KeyStoreError>;
 
+    /// Sets from when the next key signs, unless another key is the next one.
+    async fn set_next_time(&self, next: &KeyId, signs_at: Timestamp) -> Result<(), KeyStoreError>;
+
     /// Stores a key that verifies until the given time, unless it is already stored.
     async fn add_retired_key(
         &self,

@@ -60,6 +60,15 @@ impl KeyStore for MemoryKeyStore {
         Ok(())
     }
 
+    async fn set_next_time(&self, next: &KeyId, signs_at: Timestamp) -> Result<(), KeyStoreError> {
+        if let Some((key, time)) = &mut self.contents().keys.next
+            && key.id() == next
+        {
+            *time = Some(signs_at);
+        }
+        Ok(())
+    }
+
     async fn add_retired_key(
         &self,
         key: &SigningKey,

@@ -101,7 +101,7 @@ impl SigningKeys {
         if let Some((next, None)) = &stored.next {
             // The time decides, so it is stored: another start does not postpone it.
             let signs_at = now + terms.publish_before_signing;
-            key_store.add_next_key(next, signs_at).await?;
+            key_store.set_next_time(next.id(), signs_at).await?;
             stored = key_store.stored_keys().await?;
         }
         let mut ring = KeyRing::new(stored, session_lifetime, now)
@@ -297,10 +297,18 @@ impl SigningKeys {
         ring: &mut KeyRing,
         now: Timestamp,
     ) -> Result<(), Error> {
-        // A clock that was ahead may have set a later time.
+        /// The clocks of instances differ.
+        const SKEW: Duration = Duration::from_secs(60);
         let latest = self.signs_at(now);
         let Some((next, signs_at)) = &mut ring.next else { return Ok(()) };
-        *signs_at = latest.min(*signs_at);
+        if *signs_at > latest + SKEW {
+            tracing::warn!(
+                kid = %next.id(), stored = %signs_at, corrected = %latest,
+                "the next key was to sign too late: the clock was ahead when it was made, or publish_before_signing was longer"
+            );
+            self.key_store.set_next_time(next.id(), latest).await?;
+            *signs_at = latest;
+        }
         if *signs_at > now {
             return Ok(());
         }
@@ -313,14 +321,15 @@ impl SigningKeys {
     /// Reads the key store and replaces the keys of the ring and the mint.
     async fn reload_ring(&self, ring: &mut KeyRing, now: Timestamp) -> Result<(), Error> {
         let stored = self.key_store.stored_keys().await?;
-        let known = ring.next.take();
-        *ring = KeyRing::new(stored, self.session_lifetime, now).ok_or_else(|| self.missing())?;
+        let mut new =
+            KeyRing::new(stored, self.session_lifetime, now).ok_or_else(|| self.missing())?;
         // This process may have another time than the stored one.
-        if let (Some((next, at)), Some((known, known_at))) = (&mut ring.next, known)
+        if let (Some((next, at)), Some((known, known_at))) = (&mut new.next, &ring.next)
             && next.id() == known.id()
         {
-            *at = known_at;
+            *at = *known_at;
         }
+        *ring = new;
         self.mint.replace_keys(ring.key_set());
         Ok(())
     }

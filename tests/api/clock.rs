@@ -161,7 +161,7 @@ impl World {
             return;
         }
         // Never twice to the same days, whose events would show that the clock has run there.
-        let Some(ahead) = [3 * DAY, 40 * DAY, 800 * DAY].get(self.jumps) else { return };
+        let Some(ahead) = [36 * HOUR, 5 * DAY, 40 * DAY, 800 * DAY].get(self.jumps) else { return };
         (self.ahead, self.jumps) = (*ahead, self.jumps + 1);
         self.left = 20 * HOUR;
         self.server().set_clock(now + Duration::from_secs(self.ahead));
@@ -284,11 +284,50 @@ async fn a_start_days_ahead_deletes_neither_events_nor_sessions_nor_keys_and_a_d
     assert!(refresh(&server, &ada.token).await.is_some(), "its session and its key are there");
     // If the clock was right, it goes on.
     let server = TestServer::reopen_at(ahead, server.close(), at_once).await;
-    server.run_for(Duration::from_secs(3 * DAY)).await;
+    server.run_for(Duration::from_secs(5 * DAY)).await;
     server.doorward.tend_keys().await.unwrap();
     server.doorward.clean_up().await.unwrap();
     assert!(events(&server).await < before + 3);
     assert_eq!(server.signing_keys().await.len(), keys - 1);
+}
+
+#[tokio::test]
+async fn a_jump_of_hours_that_no_event_shows_deletes_nothing_that_has_not_expired() {
+    for ahead in [13, 25, 36, 47] {
+        let server = TestServer::open_with(settings).await;
+        // For a month, something happens every day.
+        for day in 0..30 {
+            server.register("Ada", &format!("ada-{day}@example.com")).await;
+            server.let_pass(Duration::from_secs(DAY));
+        }
+        let ada = server.register("Ada", "ada@example.com").await;
+        server.doorward.clean_up().await.unwrap();
+        events(&server).await;
+        let right = server.now();
+        let server = TestServer::reopen_at(
+            right + Duration::from_secs(ahead * HOUR),
+            server.close(),
+            settings,
+        )
+        .await;
+        for _ in 0..2 {
+            server.doorward.clean_up().await.unwrap();
+            server.let_pass(Duration::from_secs(2 * HOUR));
+        }
+        let server = TestServer::reopen_at(right, server.close(), settings).await;
+        let kept: Vec<_> =
+            server.ordered("GET", "/api/admin/audit?limit=100", Value::Null).await["events"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .filter(|event| event["kind"] == "registered")
+                .cloned()
+                .collect();
+        assert!(refresh(&server, &ada.token).await.is_some());
+        let day = kept.iter().map(|event| event["at"].as_str().unwrap()).min().unwrap();
+        let last = (right - Duration::from_secs(DAY)).to_string();
+        assert!(day <= last.as_str(), "{ahead} h ahead: {day} is the oldest");
+    }
 }
 
 #[tokio::test]

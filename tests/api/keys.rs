@@ -110,6 +110,25 @@ async fn a_key_that_was_published_by_a_clock_ahead_signs_in_time() {
 }
 
 #[tokio::test]
+async fn a_restart_does_not_postpone_a_key_that_was_published_by_a_clock_ahead() {
+    let week = |settings: Settings| settings.with("token.publish_before_signing", "7d");
+    let server = TestServer::open_with(week).await;
+    server.let_pass(60 * DAY);
+    let next = server.rotate_keys().await.remove(1).kid;
+    let mut server = TestServer::reopen(server.close(), week).await;
+    for day in 0..8 {
+        assert_ne!(signing(&server).await, next, "on day {day}");
+        server.doorward.tend_keys().await.unwrap();
+        let now = server.now() + DAY;
+        server = TestServer::reopen_at(now, server.close(), week).await;
+    }
+    // Verifiers may have the key set of before for an hour.
+    server.let_pass(60 * MINUTE);
+    server.doorward.tend_keys().await.unwrap();
+    assert_eq!(signing(&server).await, next);
+}
+
+#[tokio::test]
 async fn tokens_of_a_retired_key_stay_valid_until_they_expire_even_across_restarts() {
     let server = TestServer::open_with(at_once).await;
     let first = signing(&server).await;
@@ -132,7 +151,7 @@ async fn tokens_of_a_retired_key_stay_valid_until_they_expire_even_across_restar
     assert!(!is_good(&server, &ada.token).await);
     // It is kept for refreshes of expired tokens, for as long as a session can last.
     assert_eq!(stages(&server).await, [KeyStatus::Signing, KeyStatus::Refreshing]);
-    server.run_for(30 * DAY - Duration::from_secs(1)).await;
+    server.run_for(32 * DAY - Duration::from_secs(1)).await;
     server.doorward.tend_keys().await.unwrap();
     assert_eq!(stages(&server).await, [KeyStatus::Signing, KeyStatus::Refreshing]);
     server.let_pass(Duration::from_secs(1));
@@ -248,7 +267,7 @@ async fn keys_in_a_key_file_sign_and_verify_and_are_not_copied() {
     let of_file = [KeyStatus::Signing, KeyStatus::Verifying];
     assert_eq!(stages(&server).await, [&of_file[..], &[KeyStatus::Refreshing]].concat());
     assert_eq!(published(&server).await, own);
-    server.let_pass(29 * DAY);
+    server.let_pass(31 * DAY);
     // An event of yesterday shows that the clock has not jumped.
     server.register("Cy", "cy@example.com").await;
     server.let_pass(DAY + MINUTE);

@@ -41,7 +41,9 @@ fn one_time_in(message: &Message) -> Option<(OneTimeId, Purpose)> {
         Message::VerifyEmail { one_time, .. } => (*one_time, Purpose::VerifyEmail),
         Message::ChangeEmail { one_time } => (*one_time, Purpose::ChangeEmail),
         Message::EmailChanged { one_time } => (*one_time, Purpose::RestoreEmail),
-        Message::ResetPassword { one_time, .. } => (*one_time, Purpose::ResetPassword),
+        Message::ResetPassword { one_time, .. } | Message::PasswordRemoved { one_time, .. } => {
+            (*one_time, Purpose::ResetPassword)
+        }
         Message::SignIn { one_time, .. } => (*one_time, Purpose::SignIn),
         Message::Invitation { one_time, .. } => (*one_time, Purpose::Invitation),
         _ => return None,

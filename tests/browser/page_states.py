@@ -359,7 +359,8 @@ def account_added_without_mail(tour):
     tour.site.doorward.run("user", "add", person.email, "--name", person.name, "--password-stdin", text=person.password)
     tour.open("/sign-in")
     sign_in(tour.page, person)
-    assert tour.page.locator("form[action$='/verify']").count() == 0
+    assert tour.page.locator("input[name=code]").count() == 0
+    assert tour.page.locator("form[action$='/account/verify']").count() == 1
 
 
 @state(with_mail=True)

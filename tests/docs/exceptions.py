@@ -46,6 +46,7 @@ PROGRAMS = {
         ("bin/kc.sh", "firebase", "psql", "python", "sqlite3"),
         "the export of another system: tests/import/test_formats.py has its files",
     ),
+    **dict.fromkeys(("node", "npm"), "needs packages: tests/openapi/test_client.py does it on a copy"),
     "git": "a server of an example: tests/proxies/test_keys.py clones",
     "podman": "builds a container: tests/package/test_container.py",
     "script/release": "builds twice: tests/package/test_release.py",

@@ -13,9 +13,9 @@ import time
 from pathlib import Path
 
 import pytest
-from harness import BINARY
+from harness import BINARY, REPOSITORY
 from harness.ports import reserved_port
-from harness.postgres import PASSWORD, ROLE
+from harness.postgres import PASSWORD, ROLE, PostgreSQL, debian
 from harness.service import Service
 from harness.wait import eventually
 from setup import Doctor, OurProxy, serve, variables
@@ -442,7 +442,12 @@ def test_postgresql(site, tmp_path, write_settings, postgres):
         assert set(doctor.findings("--database-connections=100")) == {"database-connections", CHANGED}
         postgres.query(f"ALTER ROLE {ROLE} SUPERUSER")
         try:
-            assert set(doctor.findings()) == {"database-superuser"}
+            found = doctor.findings()
+            assert set(found) == {"database-superuser"}
+            [statement] = re.findall(r"ALTER ROLE name \w+", found["database-superuser"]["advice"])
+            # As it says.
+            postgres.query(statement.replace("name", ROLE))
+            assert doctor.findings() == {}
         finally:
             postgres.query(f"ALTER ROLE {ROLE} NOSUPERUSER")
         settings.chmod(0o644)
@@ -462,6 +467,22 @@ def test_postgresql(site, tmp_path, write_settings, postgres):
     wrong = url.replace(PASSWORD, "wrong")
     found = doctor.findings(DOORWARD_DATABASE_URL=wrong)
     assert set(found) == {"database-unavailable"} and "wrong" not in str(found["database-unavailable"]), found
+
+
+def test_the_role_of_the_compose_example_is_as_it_should_be(site, tmp_path, write_settings):
+    with PostgreSQL() as server:
+        # As on a new server of the container image.
+        server.query(f"DROP ROLE {ROLE}")
+        script = REPOSITORY / "examples/compose/role.sql"
+        psql = [debian() / "psql", "--no-psqlrc", "--set=ON_ERROR_STOP=1", "--username=postgres", f"--file={script}"]
+        psql += [f"--host={server.data.parent}", f"--port={server.port}", "postgres"]
+        subprocess.run(psql, env=variables(POSTGRES_PASSWORD=PASSWORD), check=True, capture_output=True)
+        assert server.query("SELECT rolpassword FROM pg_authid WHERE rolname = 'postgres'") == [[None]]
+        port = reserved_port()
+        folder = f'data_folder = "{tmp_path}/data"\n'
+        settings = write_settings(tmp_path, port, f"http://127.0.0.1:{port}", server.url("doorward"), folder)
+        with serve(tmp_path, settings, port):
+            assert Doctor(settings, site.authority).findings() == {}
 
 
 def test_postgresql_without_a_command_socket(site, tmp_path, write_settings, postgres):

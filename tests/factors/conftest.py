@@ -16,7 +16,7 @@ def database(request, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def service(database):
-    with FactorService(database.url) as service:
+    with FactorService(database.url, mails=database.folder / "mails") as service:
         yield service
 
 

@@ -22,7 +22,6 @@ public_url = "{ORIGIN}"
 trusted_proxies = ["{HOST}/32"]
 
 [mail]
-url = "file:mails"
 from = "Example <accounts@example.com>"
 
 [sign_in]
@@ -33,13 +32,16 @@ mail_code = "everybody"
 class FactorService(Service):
     """A service behind a proxy with TLS, which these tests are."""
 
-    def __init__(self, database=None, folder=None, settings=""):
+    def __init__(self, database=None, folder=None, settings="", mails=None):
         super().__init__(folder=folder, settings=SETTINGS + settings, database=database)
+        # Services that share a database send each other's mail, so they share a folder for it.
+        self.mails = mails or self.folder / "mails"
+        self.settings["DOORWARD_MAIL_URL"] = f"file:{self.mails}"
 
     def letters(self, address):
         """The texts of the mails to an address, the oldest first."""
         found = []
-        for path in sorted((self.folder / "mails").glob("*.eml"), key=lambda path: path.stat().st_mtime_ns):
+        for path in sorted(self.mails.glob("*.eml"), key=lambda path: path.stat().st_mtime_ns):
             message = message_from_bytes(path.read_bytes(), policy=policy.default)
             if str(message["To"]).endswith(address) or address in str(message["To"]):
                 found.append((str(message["Subject"]), message.get_body(("plain",)).get_content()))

@@ -45,7 +45,8 @@ def wrong_codes(ada):
 
 def test_100_guesses_are_compared_over_restarts_and_instances(database, tmp_path):
     is_shared = database.url.startswith("postgres")
-    with FactorService(database.url if is_shared else None, folder=tmp_path) as service:
+    mails = database.folder / "mails" if is_shared else None
+    with FactorService(database.url if is_shared else None, folder=tmp_path, mails=mails) as service:
         ada = Person(service).sign_up().verify().add_totp()
         guesses = wrong_codes(ada)
         compared = refused = 0
@@ -65,7 +66,7 @@ def test_100_guesses_are_compared_over_restarts_and_instances(database, tmp_path
         challenge = ada.log_in().json()
         guess(service.port, 20)
         if is_shared:
-            with FactorService(database.url) as second:
+            with FactorService(database.url, mails=mails) as second:
                 for _ in range(30):
                     guess(service.port, 1)
                     guess(second.port, 1)

@@ -6,6 +6,7 @@ import re
 import shlex
 import subprocess
 import tarfile
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -105,6 +106,30 @@ def test_what_is_built_before_a_release_is_older_than_the_release():
     if version != released:
         assert subprocess.run(["dpkg", "--compare-versions", version, "lt", released], check=False).returncode == 0
     assert subprocess.run(["dpkg", "--compare-versions", version, "gt", "0.1.0-1"], check=False).returncode == 0
+
+
+def test_every_place_has_the_version_of_cargo_toml_and_contributing_lists_it():
+    texts = {
+        "Cargo.lock": r'name = "doorward"\nversion = "([^"]+)"',
+        "deploy/Containerfile": r'org\.opencontainers\.image\.version="([^"]+)"',
+        "docs/openapi.json": r'"version": "(\d+\.\d+\.\d+[^"]*)"',
+        "examples/client-ts/package.json": r'"version": "([^"]+)"',
+        "examples/client-ts/schema.d.ts": r'"version": "(\d+\.\d+\.\d+[^"]*)"',
+        "packaging/debian/changelog": r"\Adoorward \((\S+)-\d+\)",
+    }
+    version = tomllib.loads((REPOSITORY / "Cargo.toml").read_text())["package"]["version"]
+    found = {place: re.findall(pattern, (REPOSITORY / place).read_text()) for place, pattern in texts.items()}
+    # Debian's form of what comes before a release.
+    found["packaging/debian/changelog"] = [found["packaging/debian/changelog"][0].replace("~", "-")]
+    assert found == {place: [version] * (2 if place == "docs/openapi.json" else 1) for place in texts}
+    [step] = re.findall(r"^1\. Set the version in (.+?)\n2\. ", (REPOSITORY / "CONTRIBUTING.md").read_text(), re.MULTILINE | re.DOTALL)
+    assert {"Cargo.toml", *texts} <= set(re.findall(r"`([^`]+)`", step))
+
+
+def test_no_other_file_that_people_copy_names_a_version():
+    """It would be an old one after the next release."""
+    for file in ("docs/install.md", "deploy/load-balancer/kubernetes.yaml", "examples/compose/compose.yaml", "examples/testing/workflow.yml"):
+        assert re.findall(r"doorward[-_:]v?\d+\.\d+.*", (REPOSITORY / file).read_text()) == [], file
 
 
 def test_the_package_is_for_the_version_of_the_binary(tmp_path, binary):

@@ -28,6 +28,11 @@ def test_systemd_understands_every_line_of_the_units(tmp_path, binary):
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_no_limit_ends_a_start_that_copies_a_large_database():
+    service = (DEPLOY / "doorward.service").read_text().partition("[Service]")[2]
+    assert {"Type=notify", "TimeoutStartSec=infinity"} <= set(service.splitlines())
+
+
 def test_everything_but_a_mistake_in_the_settings_is_tried_again(binary):
     text = (DEPLOY / "doorward.service").read_text()
     unit, _, service = text.partition("[Service]")

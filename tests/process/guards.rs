@@ -253,7 +253,9 @@ fn a_guard_for_browsers_is_checked_listed_and_printed_with_its_hosts() {
     assert_eq!(stdout_of(&home, &["snippet", "caddy", "app", "--plain"]), plain);
     let app = app.replace("caddy", "traefik");
     write_settings(&home, &format!("{invited}{public_url}{app}"));
-    let traefik = stdout_of(&home, &["snippet", "traefik", "app"]);
+    let printed = home.run(&["snippet", "traefik", "app"]);
+    assert!(printed.status.success() && printed.stderr.starts_with(note), "{}", printed.stderr);
+    let traefik = printed.stdout;
     assert!(traefik.contains("authResponseHeaders: [Cookie, X-Auth-User-Id"), "{traefik}");
 }
 

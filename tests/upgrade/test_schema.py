@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -132,7 +133,11 @@ def test_migrate_says_from_where_to_where_and_does_it_once(old):
     done = old.run("migrate")
     assert done.returncode == 0, done
     assert f"changing the schema of the database from {schema} to {newest()}; " in done.stderr, done
-    assert len(done.stderr.splitlines()) == 1 and done.stdout.endswith(f"has schema {newest()}, that of this version\n"), done
+    copies = isinstance(old, OldFile)
+    assert len(done.stderr.splitlines()) == 1 + copies, done
+    copying = rf"doorward: copying the database \(\d+ MiB\) to \S+\.schema-{schema} before its schema is changed from {schema} to "
+    assert not copies or re.match(copying, done.stderr), done
+    assert done.stdout.endswith(f"has schema {newest()}, that of this version\n"), done
     assert old.schema() == newest()
     assert "ada@example.com" in old.run("user", "list").stdout
     again = old.run("migrate", "--json")
@@ -146,8 +151,25 @@ def test_a_start_logs_the_change_before_it_listens(upgrade, old):
         output = service.output()
     line = f"changing the schema of the database from {schema} to {newest()}; "
     assert line in output and output.index(line) < output.index('"message":"listening"'), output
+    if upgrade.database is None:
+        # A copy of a large file takes long.
+        assert output.index("copying the database (") < output.index(line), output
     assert ("a copy of the database before the change is" in output) == (upgrade.database is None), output
     assert ("pg_dump" in output) == (upgrade.database is not None), output
+
+
+@FIXTURES
+def test_a_restore_says_whether_it_changes_the_schema(upgrade, old, release):
+    schema = old.schema()
+    done = old.run("restore", release / "backup", "--replace")
+    assert done.returncode == 0, done
+    line = f"doorward: changing the schema of the database from {schema} to {newest()}; "
+    assert (line in done.stderr) == (upgrade.database is not None), done
+    assert old.schema() == newest()
+    if upgrade.database is None:
+        # The file of before stays as it was.
+        [replaced] = old.folder.glob("replaced-*/doorward.db")
+        assert old.schema(replaced) == schema
 
 
 @ON_SQLITE
@@ -198,7 +220,7 @@ def test_without_space_for_a_copy_nothing_changes_until_the_operator_waives_it(u
         for command in ("migrate", "serve"):
             done = old.run(command)
             assert done.returncode == 1 and "doorward migrate --no-copy" in done.stderr, done
-            assert "no space for a copy" in done.stderr, done
+            assert "no space for a copy" in done.stderr and "copying the database" not in done.stderr, done
         assert old.state() == before and old.copies() == []
         done = old.run("migrate", "--no-copy")
         assert done.returncode == 0 and "no copy of it was made" in done.stderr, done

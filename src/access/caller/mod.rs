@@ -453,8 +453,8 @@ impl Callers {
 
     /// Only a shared database can be lost while guards go on.
     async fn remember(&self, sent: &str, credential: Credential, now: Timestamp) {
-        /// The session is written, so its answer does not wait for a database that hangs.
-        const LIMIT: Duration = Duration::from_millis(100);
+        /// The session is written, so its answer does not wait long for a database that hangs.
+        const LIMIT: Duration = Duration::from_secs(1);
         if self.store.changes().connectivity() == Connectivity::Connected {
             let look_up = Box::pin(self.look_up(sent.as_bytes(), credential, now));
             // Without it, the first guard looks the caller up.

@@ -67,7 +67,9 @@ fn judge(report: &mut Report, settings: &Settings, database: &DatabaseReport, cl
         report.add(
             Kind::DatabaseSuperuser,
             "the role of database_url is a superuser of PostgreSQL: whoever takes over this server takes over all its databases",
-            "use a role that owns only its database (docs/postgres.md), and give it the tables: REASSIGN OWNED",
+            "as another superuser: ALTER ROLE name NOSUPERUSER; the first role of a server (postgres, or POSTGRES_USER of the image) has \
+             to stay one: make another role with a database, and move there with `doorward backup` and `doorward restore` \
+             (docs/postgres.md)",
         );
     }
     if let Some(bytes) = database.log_bytes.filter(|bytes| *bytes > LARGE_LOG) {

@@ -27,6 +27,7 @@ use crate::{
         DatabaseUrl, Origins, ReadSettings, ServiceManager, SettingsError, Sources, absolute,
         unprefixed_variables,
     },
+    control::this_operator,
     doorward::{LostAuditSecret, MissingKey},
     event::Administrator,
     http::{
@@ -103,7 +104,7 @@ impl Serve {
         let missing_key =
             if self.new_signing_key { MissingKey::Replace } else { MissingKey::Refuse };
         let lost_audit_secret = match self.new_audit_secret {
-            true => LostAuditSecret::BeginNewName,
+            true => LostAuditSecret::BeginNewName(this_operator()),
             false => LostAuditSecret::Refuse,
         };
         let doorward = Doorward::open_to_serve(settings, missing_key, lost_audit_secret).await?;

@@ -79,12 +79,13 @@ impl Connections {
         let id = self.last_id.fetch_add(1, Ordering::Relaxed);
         self.open().insert(id, Arc::clone(&connection));
         // What follows does not wake one that is accepted while the server stops.
-        if self.stopping_since.get().is_some() {
+        let is_late = self.stopping_since.get().is_some();
+        if is_late {
             connection.close.notify_one();
         }
         self.counts.accepted.add_one();
         self.counts.open.add_one();
-        Slot { id, connection, connections: Arc::clone(self) }
+        Slot { id, connection, is_late, connections: Arc::clone(self) }
     }
 
     /// Closes the connections that have been silent longest. It closes several at once, because finding them takes a
@@ -184,6 +185,8 @@ impl Connections {
 pub(super) struct Slot {
     id: u64,
     connection: Arc<Connection>,
+    /// Whether it was accepted while the server stops.
+    is_late: bool,
     connections: Arc<Connections>,
 }
 
@@ -218,13 +221,26 @@ impl Slot {
 
     /// How long the connection waits for one more request: a client that sends one now and then is told before the end.
     pub(super) fn time_for_last_request(&self) -> Duration {
-        let Some(since) = self.connections.stopping_since.get() else { return Duration::MAX };
-        if self.is_shutting_down() {
-            return Duration::ZERO;
-        }
         let grace = self.connections.limits.grace;
-        let left_of_stop = grace.saturating_sub(since.elapsed());
-        left_of_stop.min(grace.saturating_sub(self.connection.idle_for()))
+        self.left_of_grace().min(grace.saturating_sub(self.connection.idle_for()))
+    }
+
+    /// How long the connection waits for the rest of a handshake or of a head. One that is accepted while the server stops delays
+    /// nothing, so it has what is left of the grace, and no longer than at any other time.
+    pub(super) fn time_for_head(&self) -> Duration {
+        match self.is_late && !self.connections.has_timed_out(&self.connection) {
+            true => self.left_of_grace(),
+            false => Duration::ZERO,
+        }
+    }
+
+    fn left_of_grace(&self) -> Duration {
+        match self.connections.stopping_since.get() {
+            Some(since) if !self.is_shutting_down() => {
+                self.connections.limits.grace.saturating_sub(since.elapsed())
+            }
+            _ => Duration::ZERO,
+        }
     }
 }
 
@@ -442,9 +458,9 @@ impl Connection {
         self.closes_after_answer.load(Ordering::Relaxed)
     }
 
-    /// How long ago the phase began, to half a second.
+    /// How long ago the phase began, at least: it may have begun at the end of its tick, so that tick does not count.
     fn idle_for(&self) -> Duration {
-        let ticks = self.clock.now().saturating_sub(self.since());
+        let ticks = self.clock.now().saturating_sub(self.since() + 1);
         Duration::from_millis(ticks.saturating_mul(TICK_MILLIS.unsigned_abs()))
     }
 
@@ -553,6 +569,49 @@ mod tests {
         }
         assert_eq!(time_in(Phase::Answering).await, None);
         assert_eq!(time_in(Phase::Body).await, None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn no_connection_counts_as_idle_for_longer_than_it_is() {
+        let (connections, step) = (connections(10), Connections::TICK / 5);
+        // The phase begins at each fifth of a tick.
+        for _ in 0..5 {
+            let slot = connections.take_slot();
+            slot.connection.enter(Phase::Idle);
+            let began = Instant::now();
+            for _ in 0..21 {
+                tokio::time::advance(step).await;
+                connections.advance_clock();
+                let (idle, counted) = (began.elapsed(), slot.connection.idle_for());
+                assert!(counted <= idle, "{counted:?} of {idle:?}");
+                assert!(idle < counted + 2 * Connections::TICK, "{counted:?} of {idle:?}");
+            }
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_that_is_accepted_in_a_stop_has_the_rest_of_the_grace_for_its_head() {
+        let seconds = Duration::from_secs;
+        let limits = Limits { grace: seconds(30), head: seconds(10), ..Limits::default() };
+        let connections = Connections::new(limits, Arc::default());
+        let before = connections.take_slot();
+        connections.stopping_since.set(Instant::now()).unwrap();
+        tokio::time::advance(seconds(3)).await;
+        connections.advance_clock();
+        let late = connections.take_slot();
+        assert!(is_asked_to_close(&late), "it would not learn of the stop");
+        assert_eq!((before.time_for_head(), late.time_for_head()), (Duration::ZERO, seconds(27)));
+        tokio::time::advance(seconds(9)).await;
+        connections.advance_clock();
+        assert_eq!(late.time_for_head(), seconds(18));
+        // As long as at any other time.
+        tokio::time::advance(seconds(2)).await;
+        connections.advance_clock();
+        assert_eq!(late.time_for_head(), Duration::ZERO);
+        let late = connections.take_slot();
+        assert_eq!(late.time_for_head(), seconds(16));
+        connections.close_all();
+        assert_eq!(late.time_for_head(), Duration::ZERO);
     }
 
     /// How long a client may read an answer at this rate, once per second.

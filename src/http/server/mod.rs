@@ -47,7 +47,7 @@ pub struct Limits {
     /// this time.
     pub write: Duration,
     /// Time in which idle connections can send one more request when the server stops. Its answer says that it is the last one. It
-    /// counts from the last answer, and new connections are accepted meanwhile.
+    /// counts from the last answer. Meanwhile new connections are accepted, and have what is left of it for their request.
     pub grace: Duration,
     /// Time for running requests to finish after that.
     pub drain: Duration,
@@ -72,8 +72,8 @@ const MAX_HEADER_FIELDS: usize = 64;
 /// much memory.
 const MAX_BUFFER_BYTES: usize = 32 << 10;
 
-/// Time for a handshake, and for the head of a request, that arrives while the server stops; how often the end of the head,
-/// and a request that has arrived, are looked for.
+/// Time at least for a handshake, and for the head of a request, that arrives while the server stops; how often the end of the
+/// head, and a request that has arrived, are looked for.
 const LAST_HEAD: Duration = Duration::from_secs(1);
 const LAST_HEAD_CHECK: Duration = Duration::from_millis(20);
 
@@ -271,7 +271,7 @@ async fn serve_http1(
             Phase::Head | Phase::Idle if is_last => {
                 let left = match phase {
                     Phase::Idle => slot.time_for_last_request(),
-                    _ => Duration::ZERO,
+                    _ => slot.time_for_head(),
                 };
                 if !left.is_zero() {
                     look_at = Some(Instant::now() + left);

@@ -206,6 +206,10 @@ fn letter<'a>(mail: &'a Mail, texts: &Texts, service: &str) -> Option<(Letter, A
             let letter = (texts.account_secured)(service, time(at));
             (letter, Action::Use(*one_time, Purpose::ResetPassword, None))
         }
+        Message::PasswordRemoved { one_time, at } => {
+            let letter = (texts.password_removed)(service, time(at));
+            (letter, Action::Use(*one_time, Purpose::ResetPassword, None))
+        }
         Message::Nothing => return None,
     })
 }

@@ -129,6 +129,7 @@ fn messages(one_time: OneTimeId) -> Vec<(Message, Action<'static>)> {
         (Message::EmailChanged { one_time }, use_it(Purpose::RestoreEmail)),
         (Message::ResetPassword { one_time, target: None }, use_it(Purpose::ResetPassword)),
         (Message::AccountSecured { one_time, at: NOW.millis() }, use_it(Purpose::ResetPassword)),
+        (Message::PasswordRemoved { one_time, at: NOW.millis() }, use_it(Purpose::ResetPassword)),
         (Message::SignIn { one_time, target: None }, use_it(Purpose::SignIn)),
         (Message::HasPassword, Action::Open("/sign-in")),
         (Message::AlreadyRegistered, Action::Open("/sign-in")),
@@ -416,7 +417,7 @@ fn every_message_has_its_own_subject_in_each_language() {
     }
     subjects.sort_unstable();
     subjects.dedup();
-    assert_eq!(subjects.len(), 2 * 25);
+    assert_eq!(subjects.len(), 2 * 26);
 }
 
 #[test]

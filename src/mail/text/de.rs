@@ -328,6 +328,19 @@ pub(super) static TEXTS: Texts = Texts {
         ),
         reason: your_account(service),
     },
+    password_removed: |service, time| {
+        Letter {
+        subject: format!("Ihr Passwort bei {service} wurde entfernt: neues festlegen"),
+        heading: "Ihr Passwort wurde entfernt",
+        paragraphs: vec![format!(
+            "Die Betreiber von {service} haben Passwörter entfernt, weil möglicherweise Daten des Dienstes in fremde Hände gelangt sind. Ihr Passwort, Ihre API-Schlüssel sowie Links und Codes aus früheren Mails gelten nicht mehr. Sie sind auf allen Geräten abgemeldet. Legen Sie jetzt ein neues Passwort fest, und ändern Sie das alte überall, wo Sie es sonst noch benutzen."
+        )],
+        facts: vec![("Zeit", time)],
+        button: "Neues Passwort festlegen",
+        not_you: "Der Link gilt nicht mehr? Fordern Sie auf der Anmeldeseite mit „Passwort vergessen?“ einen neuen an.".into(),
+        reason: your_account(service),
+    }
+    },
 };
 
 fn facts_of_attempt(Attempt { device, address, time }: Attempt) -> Vec<(&'static str, String)> {

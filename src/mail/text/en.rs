@@ -316,6 +316,19 @@ pub(super) static TEXTS: Texts = Texts {
         ),
         reason: your_account(service),
     },
+    password_removed: |service, time| {
+        Letter {
+        subject: format!("Your password for {service} was removed: set a new one"),
+        heading: "Your password was removed",
+        paragraphs: vec![format!(
+            "The people who run {service} have removed passwords, because somebody else may have got data of the service. Yours does not work any more, nor do your API keys, nor links and codes from earlier mails. You are signed out on every device. Set a new password now, and use another one wherever you have used the old one."
+        )],
+        facts: vec![("Time", time)],
+        button: "Set a new password",
+        not_you: "The link does not work any more? Ask for another one with “Forgot your password?” where you sign in.".into(),
+        reason: your_account(service),
+    }
+    },
 };
 
 fn facts_of_attempt(Attempt { device, address, time }: Attempt) -> Vec<(&'static str, String)> {

@@ -56,6 +56,7 @@ pub struct Texts {
     pub factor_reset_link: fn(&str, String) -> Letter,
     pub key_created: fn(&str, String) -> Letter,
     pub account_secured: fn(&str, String) -> Letter,
+    pub password_removed: fn(&str, String) -> Letter,
 }
 
 /// An invitation, in words.

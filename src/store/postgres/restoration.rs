@@ -1,6 +1,9 @@
 //! Replaces all rows in one transaction, for `doorward restore`.
 
-use std::time::{Duration, SystemTime};
+use std::{
+    io::{self, Write},
+    time::{Duration, SystemTime},
+};
 
 use async_trait::async_trait;
 use futures_util::future::try_join_all;
@@ -49,7 +52,8 @@ fn replaced_tables() -> impl Iterator<Item = &'static str> {
 }
 
 /// Connects to the database and deletes its contents in a transaction. Refuses a database that a server uses, and one with
-/// users unless `replace` is true, before it migrates the schema.
+/// users unless `replace` is true, before it migrates the schema. That is not part of the transaction: the schema stays the new one,
+/// also if nothing is restored. Standard error says so, because a command has no log.
 pub(crate) async fn begin_restoration(
     url: &PostgresUrl,
     options: PostgresOptions,
@@ -61,8 +65,12 @@ pub(crate) async fn begin_restoration(
     if !replace && has_users(&db).await? {
         return Err(RestoreError::NotEmpty);
     }
-    // What is replaced as a whole needs no way back to its schema.
-    let old = OldSchema::Migrate { announce: |_| {}, copy: false };
+    let old = OldSchema::Migrate {
+        announce: |change| {
+            let _ = writeln!(io::stderr(), "doorward: {change}");
+        },
+        copy: false,
+    };
     migrations::apply(&db, old).await?;
     // A server that started in the meantime was active before the lock, or waits for it.
     if begin_with_lock(&db).await? && last_activity(&db).await? > last_used {

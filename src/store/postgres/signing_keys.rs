@@ -51,6 +51,14 @@ impl KeyStore for DatabaseKeys {
         self.add_key(NEXT, key, Some(signs_at)).await
     }
 
+    async fn set_next_time(&self, next: &KeyId, signs_at: Timestamp) -> Result<(), KeyStoreError> {
+        let next = next.to_string();
+        self.write_keys(move || {
+            Write::statement(sql::SET_NEXT_TIME, [next.as_str().into(), signs_at.into()], ())
+        })
+        .await
+    }
+
     async fn add_retired_key(
         &self,
         key: &SigningKey,

@@ -57,6 +57,7 @@ statements! {
     ADD_KEY =
         "INSERT INTO signing_keys (slot, kid, pem, until) VALUES ($1, $2, $3, $4) \
          ON CONFLICT (slot) DO NOTHING";
+    SET_NEXT_TIME = "UPDATE signing_keys SET until = $2 WHERE slot = 'next' AND kid = $1";
     /// Retires the signing key if the next key is the expected one.
     RETIRE_REPLACED_KEY =
         "UPDATE signing_keys SET slot = $3, until = $4 WHERE slot = 'signing' AND kid = $2 \

@@ -252,6 +252,8 @@ fn open_file(file: &Path, access: Access) -> rusqlite::Result<Connection> {
     }
     db.pragma_update(None, "synchronous", "FULL")?;
     db.pragma_update(None, "journal_size_limit", 64 << 20)?;
+    // What is deleted is overwritten wherever that writes no further page.
+    db.pragma_update(None, "secure_delete", "FAST")?;
     Ok(db)
 }
 

@@ -59,11 +59,17 @@ pub(super) fn prepare(
         OldSchema::Refuse => Err(OlderSchema { found, known }.into()),
         OldSchema::Keep => Ok(()),
         OldSchema::Migrate { announce, copy } => {
+            let announce = |backup| announce(&SchemaChange { from: found, to: known, backup });
             let backup = match file.filter(|_| copy) {
-                Some(file) => BackupBefore::Copy(schema_copy::make(db, file, found)?),
+                Some(file) => {
+                    let begins = |path: &Path, bytes| {
+                        announce(BackupBefore::CopyBegins { path: path.to_owned(), bytes });
+                    };
+                    BackupBefore::Copy(schema_copy::make(db, file, found, begins)?)
+                }
                 None => BackupBefore::Waived,
             };
-            announce(&SchemaChange { from: found, to: known, backup });
+            announce(backup);
             run(db, found, MIGRATIONS)
         }
     }

@@ -10,14 +10,12 @@ use std::{
 use rusqlite::{Connection, backup::Backup};
 
 use crate::{
-    data_folder::{SCHEMA_COPY, Spool},
+    data_folder::{SchemaCopy, Spool},
     private_file,
 };
 
 /// How many copies are kept: of the schemas with the highest numbers.
 const KEPT: usize = 2;
-/// What follows the name of a copy until it is complete.
-const UNFINISHED: &str = ".unfinished";
 
 /// Why there is no copy.
 #[derive(Debug, thiserror::Error)]
@@ -34,13 +32,21 @@ pub(in crate::store) enum Error {
     Io { path: PathBuf, error: io::Error },
 }
 
-/// Copies a database with this schema, also what is in its write-ahead log. Removes older copies.
-pub(super) fn make(db: &Connection, file: &Path, schema: usize) -> Result<PathBuf, Error> {
-    let path = with_suffix(file, &format!("{SCHEMA_COPY}{schema}"));
-    let unfinished = with_suffix(&path, UNFINISHED);
+/// Copies a database with this schema, also what is in its write-ahead log. Removes older copies. `begins` gets the path of the
+/// copy and its size in bytes, before the first byte is copied.
+pub(super) fn make(
+    db: &Connection,
+    file: &Path,
+    schema: usize,
+    begins: impl FnOnce(&Path, u64),
+) -> Result<PathBuf, Error> {
+    let path = SchemaCopy { schema, is_unfinished: false }.path(file);
+    let unfinished = SchemaCopy { schema, is_unfinished: true }.path(file);
     let copied = (|| {
-        check_space(db, file, schema)?;
+        // What a killed process has left takes the space that the copy needs.
         remove(&unfinished).map_err(|error| io_error(&path, error))?;
+        let bytes = check_space(db, file, schema)?;
+        begins(&path, bytes);
         copy(db, &unfinished).map_err(|error| io_error(&path, error))?;
         fs::rename(&unfinished, &path).map_err(|error| io_error(&path, error))?;
         let folder = folder_of(file);
@@ -75,19 +81,20 @@ fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// The copy must leave space to the database, which grows when its schema changes.
-fn check_space(db: &Connection, file: &Path, from: usize) -> Result<(), Error> {
+/// Returns the size of the database in bytes. The copy must leave space to the database, which grows when its schema changes.
+fn check_space(db: &Connection, file: &Path, from: usize) -> Result<u64, Error> {
     const MIB: u64 = 1 << 20;
     let number = |pragma| db.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
     let bytes = number("page_count").and_then(|pages| Ok(pages * number("page_size")?));
     let bytes = bytes.map_err(|error| io_error(file, io::Error::other(error)))?;
-    let needed = u64::try_from(bytes).unwrap_or(0) + Spool::SPARE_BYTES;
+    let bytes = u64::try_from(bytes).unwrap_or(0);
+    let needed = bytes + Spool::SPARE_BYTES;
     let disk = rustix::fs::statvfs(folder_of(file));
     let disk = disk.map_err(|error| io_error(file, error))?;
     let free = disk.f_bavail.saturating_mul(disk.f_frsize);
     match free < needed {
         true => Err(Error::NoSpace { from, needed: needed.div_ceil(MIB), free: free / MIB }),
-        false => Ok(()),
+        false => Ok(bytes),
     }
 }
 
@@ -107,7 +114,7 @@ fn copy(db: &Connection, path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }
 
-/// Removes all but the newest copies. One that cannot be removed does not matter here.
+/// Removes all but the newest copies. One that cannot be removed does not matter here, nor one that is not complete.
 fn remove_older(file: &Path) {
     let mut copies: Vec<(usize, PathBuf)> = fs::read_dir(folder_of(file))
         .into_iter()
@@ -121,10 +128,10 @@ fn remove_older(file: &Path) {
     }
 }
 
-/// The schema of a copy of this database; `None` if it is another file.
+/// The schema of a complete copy of this database; `None` if it is another file.
 fn schema_of(file: &Path, path: &Path) -> Option<usize> {
-    let name = path.file_name()?.to_str()?.strip_prefix(file.file_name()?.to_str()?)?;
-    name.strip_prefix(SCHEMA_COPY)?.parse().ok()
+    let copy = SchemaCopy::named(path.file_name()?, file.file_name()?)?;
+    (!copy.is_unfinished).then_some(copy.schema)
 }
 
 #[cfg(test)]
@@ -151,7 +158,14 @@ mod tests {
         fs::write(folder.path().join("x.db.schema-9.unfinished"), "of a crash").unwrap();
         for schema in [7, 8, 9, 10] {
             db.execute("INSERT INTO t VALUES (1)", []).unwrap();
-            make(&db, &file, schema).unwrap();
+            let mut said = Vec::new();
+            let copy = make(&db, &file, schema, |path, bytes| {
+                said.push((path.to_owned(), bytes));
+                let unfinished = format!("x.db.schema-{schema}.unfinished");
+                assert!(!names(folder.path()).contains(&unfinished));
+            });
+            // Two pages.
+            assert_eq!(said, [(copy.unwrap(), 8192)]);
         }
         assert!(fs::metadata(folder.path().join("x.db-wal")).unwrap().len() > 0);
         let expected =
@@ -173,7 +187,7 @@ mod tests {
         db.execute_batch("CREATE TABLE t (x)").unwrap();
         // In the place of the copy.
         fs::create_dir_all(folder.path().join("x.db.schema-1/full")).unwrap();
-        let error = make(&db, &file, 1).unwrap_err().to_string();
+        let error = make(&db, &file, 1, |_, _| {}).unwrap_err().to_string();
         assert!(error.contains("doorward migrate --no-copy"), "{error}");
         assert_eq!(names(folder.path()), ["x.db", "x.db.schema-1"]);
     }

@@ -4,7 +4,7 @@
 mod names;
 mod sealer;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
 use aws_lc_rs::digest::{SHA256, digest};
@@ -25,6 +25,8 @@ use crate::{
 /// Makes and reads the values. Its secret can be replaced, which makes all earlier values void.
 pub struct CookieMint {
     sealers: ArcSwap<Sealers>,
+    /// Of a service in memory, in place of those of the secret.
+    names_of_port: OnceLock<Arc<CookieNames>>,
 }
 
 struct Sealers {
@@ -161,7 +163,10 @@ impl Sealers {
 impl CookieMint {
     /// A mint with keys derived from this secret.
     pub fn new(secret: &SharedSecret) -> Self {
-        Self { sealers: ArcSwap::from_pointee(Sealers::new(secret)) }
+        Self {
+            sealers: ArcSwap::from_pointee(Sealers::new(secret)),
+            names_of_port: OnceLock::new(),
+        }
     }
 
     pub fn replace_secret(&self, secret: &SharedSecret) {
@@ -172,8 +177,17 @@ impl CookieMint {
     pub fn names(&self, is_https: bool) -> NamesInForce {
         match is_https {
             true => NamesInForce::Https,
-            false => NamesInForce::Http(Arc::clone(&self.sealers.load().names_on_http)),
+            false => NamesInForce::Http(
+                self.names_of_port
+                    .get()
+                    .map_or_else(|| Arc::clone(&self.sealers.load().names_on_http), Arc::clone),
+            ),
         }
+    }
+
+    /// Gives the cookies on plain HTTP the names of a port. A browser would keep those of every start of a service in memory.
+    pub fn name_after_port(&self, port: u16) {
+        let _ = self.names_of_port.set(CookieNames::on_port(port));
     }
 
     pub(super) fn seal_for(&self, kind: SealedKind, payload: &[u8]) -> String {

@@ -41,11 +41,20 @@ impl CookieNames {
             let _ = write!(hex, "{byte:02x}");
             hex
         });
+        Self::of_installation(&hex)
+    }
+
+    /// The names on plain HTTP of a service in memory, which has another secret after each start.
+    pub(super) fn on_port(port: u16) -> Arc<Self> {
+        Self::of_installation(&port.to_string())
+    }
+
+    fn of_installation(installation: &str) -> Arc<Self> {
         Arc::new(Self {
-            session: format!("doorward-session-{hex}").into(),
-            app: format!("doorward-app-{hex}").into(),
-            device: format!("doorward-device-{hex}").into(),
-            attempt: format!("doorward-try-{hex}-").into(),
+            session: format!("doorward-session-{installation}").into(),
+            app: format!("doorward-app-{installation}").into(),
+            device: format!("doorward-device-{installation}").into(),
+            attempt: format!("doorward-try-{installation}-").into(),
             is_secure: false,
         })
     }

@@ -110,6 +110,8 @@ async fn an_account_is_deleted_with_the_password() {
     let server = server().await;
     let mut browser = Browser::of(&server, "Ada", "ada@example.com").await;
     let cookies = browser.cookies.clone();
+    let stays = "the audit trail keeps ids, kinds and times of events for 395 days, but no name";
+    assert_shows(&browser.get("/account").await, 200, &[stays]);
     let answer = browser.post("/account/delete", &[("password", "wrong")]).await;
     assert_shows(&answer, 400, &["This is not your current password."]);
     assert_shows(&browser.post("/account/delete", &[]).await, 400, &["Fill in this field."]);
@@ -117,7 +119,7 @@ async fn an_account_is_deleted_with_the_password() {
     assert_goes_to(&answer, "/account?done=deleted");
     assert!(browser.cookies.is_empty());
     let page = browser.get("/account?done=deleted").await;
-    assert_shows(&page, 200, &["Your account is deleted"]);
+    assert_shows(&page, 200, &["Your account is deleted", stays]);
     assert_eq!(server.login("ada@example.com", PASSWORD).await.status, 404);
     browser.cookies = cookies;
     assert!(!browser.is_signed_in().await);

@@ -119,7 +119,8 @@ async fn a_person_who_may_invite_sends_and_revokes_invitations() {
     let texts = [
         "The invitation is on its way.",
         "grace@example.com",
-        ">Valid until Friday, 22 January</time>",
+        ">Valid until 22\u{a0}Jan\u{a0}2027, ",
+        "\u{a0}UTC</time>",
     ];
     assert_shows(&page, 200, &texts);
     let (_, rest) = page.body.split_once("name=\"id\" value=\"").unwrap();

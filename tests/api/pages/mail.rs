@@ -155,6 +155,24 @@ async fn the_code_is_typed_on_the_account_or_with_the_address() {
 }
 
 #[tokio::test]
+async fn the_account_offers_another_mail_when_no_code_can_be_typed_any_more() {
+    let server = server().await;
+    let mut browser = Browser::of(&server, "Ada", ADA).await;
+    let page = browser.get("/account").await;
+    for _ in 0..10 {
+        let wrong = fields(&page, "/verify", &[("code", "0000 0000")]);
+        assert_shows(&browser.post("/verify", &wrong).await, 400, &["code-fault"]);
+    }
+    let page = browser.get("/account").await;
+    assert_shows(&page, 200, &["We can send a mail with a link and a code to it."]);
+    assert!(!page.body.contains("name=\"code\""), "{}", page.body);
+    // The new code is the one that expires last.
+    server.let_pass(Duration::from_secs(1));
+    assert_goes_to(&browser.post("/account/verify", &[]).await, "/account?done=verify-sent");
+    assert_shows(&browser.get("/account").await, 200, &["name=\"code\""]);
+}
+
+#[tokio::test]
 async fn the_mail_that_verifies_the_address_is_sent_again() {
     let server = server().await;
     let mut browser = Browser::of(&server, "Ada", ADA).await;

@@ -107,6 +107,10 @@ fn show(value: &Value) -> String {
         Value::UInt(number) => number.to_string(),
         Value::Float(number) => number.to_string(),
         Value::Null => "null".into(),
+        // A sign-in or a proof by a clock that was ahead counts as the oldest.
+        Value::Timestamp(time) if time.timestamp() == 0 => {
+            format!("{} (unknown: a clock was ahead)", time.to_rfc3339())
+        }
         Value::Timestamp(time) => time.to_rfc3339(),
         Value::Duration(duration) => format!("{}s", duration.num_seconds()),
         Value::List(elements) => {

@@ -45,45 +45,6 @@ pub struct EmergencyReport {
     pub links_mailed: usize,
 }
 
-impl EmergencyReport {
-    /// What the command prints, and the page in English.
-    pub(crate) fn summary(&self) -> Vec<String> {
-        let Self {
-            keys_revoked,
-            keys_in_file,
-            sessions_ended,
-            codes_revoked,
-            mails_deleted,
-            invitations_revoked,
-            api_keys_revoked,
-            passwords_removed,
-            links_mailed,
-        } = self;
-        let mut lines = vec![
-            counted(keys_revoked.len(), "signing key replaced", "signing keys replaced"),
-            "secret of cookies and links replaced".into(),
-            counted(*sessions_ended, "session ended", "sessions ended"),
-            counted(*codes_revoked, "link or code voided", "links and codes voided"),
-            counted(*mails_deleted, "mail with one deleted", "mails with one deleted"),
-            counted(*invitations_revoked, "invitation voided", "invitations voided"),
-            counted(*api_keys_revoked, "API key revoked", "API keys revoked"),
-            counted(*passwords_removed, "password removed", "passwords removed"),
-        ];
-        if *links_mailed > 0 {
-            let (one, several) =
-                ("link to a new password mailed", "links to a new password mailed");
-            lines.push(counted(*links_mailed, one, several));
-        }
-        if !keys_in_file.is_empty() {
-            lines.push(
-                "the keys in the file of token.key_file still sign: put new ones into it and restart every server"
-                    .into(),
-            );
-        }
-        lines
-    }
-}
-
 impl From<emergency::Emergency> for EmergencyReport {
     fn from(emergency: emergency::Emergency) -> Self {
         let emergency::Emergency { keys, keys_in_file, revoked, mailed } = emergency;
@@ -101,10 +62,6 @@ impl From<emergency::Emergency> for EmergencyReport {
             links_mailed: mailed,
         }
     }
-}
-
-fn counted(count: usize, one: &str, several: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { several })
 }
 
 pub(in crate::http) async fn run(

@@ -22,8 +22,7 @@ pub(in crate::http) async fn show_activity(visit: SignedInVisit) -> Result<Respo
         let is_shown = by.is_shown_with_client();
         ActivityRow {
             at: event.id.time(),
-            kind: &record.kind,
-            is_failure: record.is_failure(),
+            record,
             by: match by {
                 By::You => ActivityBy::Person,
                 By::Unknown => ActivityBy::Unknown,

@@ -154,6 +154,7 @@ async fn page(visit: &SignedInVisit, outcome: Outcome<'_>) -> Result<Response, E
             .collect(),
         more_sessions: sessions.len().saturating_sub(MAX_SESSIONS),
         apps: apps(doorward, &guards, caller, visit.requester.client.address),
+        kept_days: doorward.settings().audit.longest_retention_days(),
         may_invite: account::invite::may_invite(doorward, caller),
         is_admin: is_admin(visit),
     };

@@ -168,7 +168,12 @@ pub(super) static TEXTS: Texts = Texts {
     data_explanation: "Alles über Sie Gespeicherte als JSON-Datei.",
     export: "Daten herunterladen",
     delete: "Konto löschen",
-    delete_explanation: "Löscht Ihr Konto und Ihre Daten endgültig, mit dem Zugang zu allen Apps. Das Protokoll behält befristet, dass es geschah.",
+    delete_explanation: |kept_days| {
+        format!(
+            "Löscht Ihr Konto und Ihre Daten endgültig, mit dem Zugang zu allen Apps. {}",
+            what_stays(kept_days)
+        )
+    },
     delete_without_password: "Ihr Konto hat kein Passwort, mit dem Sie das bestätigen können. Legen Sie zuerst eines fest.",
     delete_confirm: "Mein Konto endgültig löschen",
 
@@ -407,12 +412,8 @@ pub(super) static TEXTS: Texts = Texts {
         Message::AccountDeleted { kept_days } => MessageText {
             heading: "Ihr Konto ist gelöscht",
             explanation: format!(
-                "Ihr Konto und was über Sie gespeichert war, sind gelöscht, und Sie sind überall abgemeldet. Als Nachweis, was geschehen ist, behält das Protokoll {} Kennungen, Arten und Zeiten von Ereignissen, aber weder Ihren Namen noch Ihre Adresse noch Ihre Netze.",
-                match kept_days {
-                    None => "unbegrenzt".into(),
-                    Some(1) => "einen Tag lang".into(),
-                    Some(days) => format!("{days} Tage lang"),
-                }
+                "Ihr Konto und was über Sie gespeichert war, sind gelöscht, und Sie sind überall abgemeldet. {}",
+                what_stays(kept_days)
             ),
         },
         Message::NeedsMail => MessageText::new(
@@ -477,6 +478,18 @@ pub(super) static TEXTS: Texts = Texts {
         span => format!("vor {}", words(span)),
     },
 };
+
+/// What the audit trail keeps of a deleted account.
+fn what_stays(kept_days: Option<u32>) -> String {
+    let how_long = match kept_days {
+        None => "unbegrenzt".to_owned(),
+        Some(1) => "einen Tag lang".to_owned(),
+        Some(days) => format!("{days} Tage lang"),
+    };
+    format!(
+        "Als Nachweis behält das Protokoll {how_long} Kennungen, Arten und Zeiten von Ereignissen, aber weder Ihren Namen noch Ihre Adressen und Netze."
+    )
+}
 
 fn try_again_in(wait: Span) -> String {
     format!("Es gab zu viele Versuche. Versuchen Sie es in {} noch einmal.", words(wait))

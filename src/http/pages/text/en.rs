@@ -158,7 +158,12 @@ pub(super) static TEXTS: Texts = Texts {
     data_explanation: "Everything that is stored about you, as a JSON file.",
     export: "Download your data",
     delete: "Delete account",
-    delete_explanation: "Deletes your account and what is stored about you, at once and for good, with your access to all apps. The audit trail keeps for a time that it happened, without your name and address.",
+    delete_explanation: |kept_days| {
+        format!(
+            "Deletes your account and what is stored about you, at once and for good, with your access to all apps. {}",
+            what_stays(kept_days)
+        )
+    },
     delete_without_password: "Your account has no password to confirm this with. Set one first.",
     delete_confirm: "Delete my account for good",
 
@@ -378,12 +383,8 @@ pub(super) static TEXTS: Texts = Texts {
         Message::AccountDeleted { kept_days } => MessageText {
             heading: "Your account is deleted",
             explanation: format!(
-                "Your account and what was stored about you are deleted, and you are signed out everywhere. As a proof of what happened, the audit trail keeps ids, kinds and times of events {}, but no name, address or network of yours.",
-                match kept_days {
-                    None => "without a limit".into(),
-                    Some(1) => "for a day".into(),
-                    Some(days) => format!("for {days} days"),
-                }
+                "Your account and what was stored about you are deleted, and you are signed out everywhere. {}",
+                what_stays(kept_days)
             ),
         },
         Message::NeedsMail => {
@@ -447,6 +448,18 @@ pub(super) static TEXTS: Texts = Texts {
         span => format!("{} ago", words(span)),
     },
 };
+
+/// What the audit trail keeps of a deleted account.
+fn what_stays(kept_days: Option<u32>) -> String {
+    let how_long = match kept_days {
+        None => "without a limit".to_owned(),
+        Some(1) => "for a day".to_owned(),
+        Some(days) => format!("for {days} days"),
+    };
+    format!(
+        "As a proof, the audit trail keeps ids, kinds and times of events {how_long}, but no name, address or network of yours."
+    )
+}
 
 fn try_again_in(wait: Span) -> String {
     format!("There were too many attempts. Try again in {}.", words(wait))

@@ -22,7 +22,7 @@ pub use self::{
     keys::KeyTexts,
     message::{Message, MessageText},
     notice::{LinkTo, Notice},
-    number::grouped,
+    number::{counted, grouped},
     problem::{FieldFault, FormError},
     time::Span,
 };
@@ -154,7 +154,7 @@ pub struct Texts {
     pub invite: &'static str,
     /// For the invitation of this address.
     pub hand_over: fn(&str) -> String,
-    /// The day.
+    /// The day or the time.
     pub valid_until: fn(&str) -> String,
     /// Less than a day.
     pub still_valid: fn(Span) -> String,
@@ -167,7 +167,8 @@ pub struct Texts {
     pub data_explanation: &'static str,
     pub export: &'static str,
     pub delete: &'static str,
-    pub delete_explanation: &'static str,
+    /// For how many days the audit trail keeps what happened; `None` is for ever.
+    pub delete_explanation: fn(Option<u32>) -> String,
     pub delete_without_password: &'static str,
     pub delete_confirm: &'static str,
 

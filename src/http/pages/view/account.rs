@@ -23,7 +23,7 @@ pub struct Account<'a> {
     pub is_verified: bool,
     /// A new address that is still to be verified.
     pub pending_email: Option<&'a str>,
-    /// Whether a mail that verifies the address was sent and is still valid.
+    /// Whether a mail was sent with a code that verifies the address and can still be typed.
     pub is_verification_mailed: bool,
     pub sends_mail: bool,
     pub has_password: bool,
@@ -44,6 +44,8 @@ pub struct Account<'a> {
     pub more_sessions: usize,
     /// The apps that admit the person.
     pub apps: Vec<AppLink<'a>>,
+    /// For how many days the audit trail keeps what happened to a deleted account; `None` is for ever.
+    pub kept_days: Option<u32>,
     pub may_invite: bool,
     /// Whether the person administers the service.
     pub is_admin: bool,
@@ -125,6 +127,14 @@ impl AppLink<'_> {
     }
 }
 
+/// An address that has to be verified, and what to do about it.
+struct Unconfirmed<'a> {
+    address: &'a str,
+    words: String,
+    /// Whether a mail with a code that can still be typed was sent.
+    is_mailed: bool,
+}
+
 /// A session in words.
 struct Row<'a> {
     session: &'a SessionRow<'a>,
@@ -148,6 +158,7 @@ struct Html<'a> {
     new: Field<'a>,
     delete_password: Field<'a>,
     code: Field<'a>,
+    unconfirmed: Option<Unconfirmed<'a>>,
     sign_in_with: Option<SignInWith<'a>>,
     rows: Vec<Row<'a>>,
 }
@@ -211,27 +222,22 @@ impl Account<'_> {
             new,
             delete_password,
             code,
+            unconfirmed: self.unconfirmed(t),
             sign_in_with,
             rows: self.sessions.iter().map(row).collect(),
         })
     }
 
-    /// The address that has to be verified, and what to do about it.
-    fn unconfirmed(&self, t: &Texts) -> Option<(&str, String)> {
-        match self.pending_email {
-            _ if !self.sends_mail => None,
-            Some(address) => Some((address, (t.pending_email)(address))),
-            None if self.is_verified => None,
-            None if self.is_verification_mailed => {
-                Some((self.email, (t.verification_mailed)(self.email)))
-            }
-            None => Some((self.email, (t.verification_offered)(self.email))),
-        }
-    }
-
-    /// Whether a mail with a code that can still be typed was sent.
-    fn is_mailed(&self) -> bool {
-        self.pending_email.is_some() || self.is_verification_mailed
+    /// The address that has to be verified, if a mail can be sent to it.
+    fn unconfirmed(&self, t: &Texts) -> Option<Unconfirmed<'_>> {
+        let (address, words, is_mailed) = match self.pending_email {
+            _ if !self.sends_mail => return None,
+            Some(address) => (address, t.pending_email, true),
+            None if self.is_verified => return None,
+            None if self.is_verification_mailed => (self.email, t.verification_mailed, true),
+            None => (self.email, t.verification_offered, false),
+        };
+        Some(Unconfirmed { address, words: words(address), is_mailed })
     }
 
     /// Whether the forms that change the address and delete the account can be sent.
@@ -259,7 +265,7 @@ impl<'a> Row<'a> {
             session,
             device: Device::of(session.user_agent).in_words(t.language),
             ago: (t.ago)(Span::between(session.last_seen, now)),
-            exact: t.language.time(session.last_seen.millis()),
+            exact: t.language.moment(session.last_seen.millis()),
         }
     }
 }

@@ -6,7 +6,7 @@ use super::{
     super::text::{ActivityTexts, Span, Texts},
     PageContext, html,
 };
-use crate::{clock::Timestamp, session::device::Device};
+use crate::{audit::Record, clock::Timestamp, session::device::Device};
 
 /// The most events on the page, which has to stay small.
 pub const MAX_ACTIVITY_ROWS: usize = 25;
@@ -27,11 +27,9 @@ pub struct Activity<'a> {
 #[derive(Clone)]
 pub struct ActivityRow<'a> {
     pub at: Timestamp,
-    /// The name of its kind in the audit trail.
-    pub kind: &'a str,
-    /// Whether it was refused or did not work.
-    pub is_failure: bool,
+    pub record: &'a Record,
     pub by: ActivityBy,
+    /// Where the request came from, if the person may know it.
     pub user_agent: Option<&'a str>,
     pub address: Option<&'a str>,
 }
@@ -48,6 +46,7 @@ pub enum ActivityBy {
 /// An event in words.
 struct Row {
     what: String,
+    /// Whether it was refused or did not work.
     is_failure: bool,
     /// Who, with what and from where.
     origin: String,
@@ -76,7 +75,7 @@ impl Activity<'_> {
 
 impl Row {
     fn new(row: &ActivityRow<'_>, t: &Texts, now: Timestamp) -> Self {
-        let ActivityRow { at, kind, is_failure, by, user_agent, address } = row;
+        let ActivityRow { at, record, by, user_agent, address } = row;
         let by = match by {
             ActivityBy::Person => None,
             ActivityBy::Unknown => Some(t.activity.by_unknown),
@@ -86,8 +85,8 @@ impl Row {
         let device = user_agent.map(|text| Device::of(text).in_words(t.language));
         let parts = [by.map(str::to_owned), device, address.map(str::to_owned)];
         Self {
-            what: t.events.named(kind),
-            is_failure: *is_failure,
+            what: t.events.of(record).0,
+            is_failure: record.is_failure(),
             origin: parts.into_iter().flatten().map(|part| format!("{part} · ")).collect(),
             minute: at.to_minute(),
             exact: t.language.moment(at.millis()),

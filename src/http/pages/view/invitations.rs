@@ -75,14 +75,14 @@ impl Invitations<'_> {
 }
 
 impl InvitationRow<'_> {
-    fn exact(&self, t: &Texts) -> String {
-        t.language.time(self.expires.millis())
-    }
-
+    /// Until when it is valid, and for how long if that is less than a day.
     fn validity(&self, t: &Texts) -> String {
+        let exact = t.language.moment(self.expires.millis());
         match Span::between(self.now, self.expires) {
-            span @ (Span::Seconds(_) | Span::Minutes(_) | Span::Hours(_)) => (t.still_valid)(span),
-            _ => (t.valid_until)(&t.language.day(self.expires.millis())),
+            span @ (Span::Seconds(_) | Span::Minutes(_) | Span::Hours(_)) => {
+                format!("{} ({exact})", (t.still_valid)(span))
+            }
+            _ => (t.valid_until)(&exact),
         }
     }
 }

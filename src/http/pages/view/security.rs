@@ -72,7 +72,6 @@ struct Row<'a> {
     device: &'a DeviceRow<'a>,
     name: String,
     until: String,
-    exact: String,
 }
 
 #[derive(Template)]
@@ -151,8 +150,7 @@ impl<'a> Row<'a> {
         Self {
             device,
             name: Device::of(device.user_agent).in_words(t.language),
-            until: (t.factors.trusted_until)(&t.language.day(device.expires.millis())),
-            exact: t.language.time(device.expires.millis()),
+            until: (t.factors.trusted_until)(&t.language.moment(device.expires.millis())),
         }
     }
 }

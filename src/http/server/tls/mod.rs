@@ -5,7 +5,11 @@ mod certificates;
 use std::{fmt, path::Path, pin::pin, sync::Arc};
 
 use rustls::{ServerConfig, crypto::aws_lc_rs};
-use tokio::{io::AsyncWriteExt, net::TcpStream, time::timeout};
+use tokio::{
+    io::AsyncWriteExt,
+    net::TcpStream,
+    time::{Instant, sleep_until},
+};
 use tokio_rustls::{TlsAcceptor, server::TlsStream};
 
 pub use self::certificates::expiry_in_file;
@@ -78,17 +82,25 @@ impl Tls {
         slot: &Slot,
     ) -> Option<TlsStream<PacedStream<TcpStream>>> {
         let mut handshake = pin!(self.shake_hands(stream, slot));
-        tokio::select! {
-            biased;
-            () = slot.close_requested() => {}
-            accepted = &mut handshake => return accepted,
+        // When a handshake that arrives while the server stops has to be complete.
+        let mut end: Option<Instant> = None;
+        let accepted = loop {
+            tokio::select! {
+                biased;
+                () = slot.close_requested() => {}
+                accepted = &mut handshake => break accepted,
+                () = sleep_until(end.unwrap_or_else(Instant::now)), if end.is_some() => return None,
+            }
+            if !slot.is_closed_by_stop() {
+                return None;
+            }
+            // The client may have begun before the stop, as with the head of a request. It has no more time with each order to close.
+            let latest = Instant::now() + slot.time_for_head().max(LAST_HEAD);
+            end = Some(end.map_or(latest, |end| end.min(latest)));
+        };
+        if end.is_some() {
+            slot.request_close();
         }
-        if !slot.is_closed_by_stop() {
-            return None;
-        }
-        // The client may have begun before the stop, as with the head of a request.
-        let accepted = timeout(LAST_HEAD, handshake).await.ok().flatten();
-        slot.request_close();
         accepted
     }
 

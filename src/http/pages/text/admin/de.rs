@@ -1,10 +1,10 @@
 //! The words of the administration in German.
 
-use super::{super::examples, AdminTexts, Done};
-use crate::{
-    doorward::TrailPart, http::api::admin::emergency::EmergencyReport,
-    token::signing_keys::KeyStatus,
+use super::{
+    super::{counted, examples},
+    AdminTexts, Done, EmergencyTexts,
 };
+use crate::{doorward::TrailPart, token::signing_keys::KeyStatus};
 
 pub(in super::super) const TEXTS: AdminTexts = AdminTexts {
     administration: "Verwaltung",
@@ -153,7 +153,7 @@ pub(in super::super) const TEXTS: AdminTexts = AdminTexts {
             }
             TrailPart::Secret => "Das Geheimnis des Protokolls fehlt oder wurde ersetzt",
         };
-        format!("{what}, seit {since}. doorward doctor sagt, was zu tun ist.")
+        format!("{what} (seit dem {since}). doorward doctor sagt, was zu tun ist.")
     },
     doctor: "Was doorward doctor gefunden hat",
     last_doctor: "Letzter Lauf von doorward doctor",
@@ -237,42 +237,17 @@ pub(in super::super) const TEXTS: AdminTexts = AdminTexts {
     ),
     emergency_done: "Alles ist ersetzt und widerrufen",
     emergency_after: "Alle sind abgemeldet, auch Sie.",
-    emergency_summary: |report| {
-        let EmergencyReport {
-            keys_revoked,
-            keys_in_file,
-            sessions_ended,
-            codes_revoked,
-            mails_deleted,
-            invitations_revoked,
-            api_keys_revoked,
-            passwords_removed,
-            links_mailed,
-        } = report;
-        let counted = |count: usize, one: &str, several: &str| {
-            format!("{count} {}", if count == 1 { one } else { several })
-        };
-        let mut lines = vec![
-            counted(keys_revoked.len(), "Signaturschlüssel ersetzt", "Signaturschlüssel ersetzt"),
-            "Geheimnis der Cookies und Links ersetzt".into(),
-            counted(*sessions_ended, "Sitzung beendet", "Sitzungen beendet"),
-            counted(*codes_revoked, "Link oder Code ungültig", "Links und Codes ungültig"),
-            counted(*mails_deleted, "Mail damit gelöscht", "Mails damit gelöscht"),
-            counted(*invitations_revoked, "Einladung ungültig", "Einladungen ungültig"),
-            counted(*api_keys_revoked, "API-Schlüssel widerrufen", "API-Schlüssel widerrufen"),
-            counted(*passwords_removed, "Passwort entfernt", "Passwörter entfernt"),
-        ];
-        if *links_mailed > 0 {
-            let (one, several) = (
-                "Link zu einem neuen Passwort verschickt",
-                "Links zu neuen Passwörtern verschickt",
-            );
-            lines.push(counted(*links_mailed, one, several));
-        }
-        if !keys_in_file.is_empty() {
-            lines.push("Die Schlüssel in der Datei von token.key_file signieren weiter: Ersetzen Sie sie und starten Sie jeden Server neu.".into());
-        }
-        lines
+    emergency_summary: EmergencyTexts {
+        signing_keys: ("Signaturschlüssel ersetzt", "Signaturschlüssel ersetzt"),
+        secret: "Geheimnis der Cookies und Links ersetzt",
+        sessions: ("Sitzung beendet", "Sitzungen beendet"),
+        codes: ("Link oder Code ungültig", "Links und Codes ungültig"),
+        mails: ("Mail damit gelöscht", "Mails damit gelöscht"),
+        invitations: ("Einladung ungültig", "Einladungen ungültig"),
+        api_keys: ("API-Schlüssel widerrufen", "API-Schlüssel widerrufen"),
+        passwords: ("Passwort entfernt", "Passwörter entfernt"),
+        links: ("Link zu einem neuen Passwort verschickt", "Links zu neuen Passwörtern verschickt"),
+        keys_in_file: "Die Schlüssel in der Datei von token.key_file signieren weiter: Ersetzen Sie sie und starten Sie jeden Server neu.",
     },
 
     // Audit trail.
@@ -307,7 +282,7 @@ pub(in super::super) const TEXTS: AdminTexts = AdminTexts {
             "{what} an jedem der letzten {days} Tage: {total} insgesamt, höchstens {most} an einem Tag"
         )
     },
-    attempts: |count| format!("{count} {}", if count == 1 { "Versuch" } else { "Versuche" }),
+    attempts: |count| counted(count.into(), "Versuch", "Versuche"),
     key_stage: |stage| match stage {
         KeyStatus::Next => "Signiert bald",
         KeyStatus::Signing => "Signiert",

@@ -1,10 +1,10 @@
 //! The words of the administration in English.
 
-use super::{super::examples, AdminTexts, Done};
-use crate::{
-    doorward::TrailPart, http::api::admin::emergency::EmergencyReport,
-    token::signing_keys::KeyStatus,
+use super::{
+    super::{counted, examples},
+    AdminTexts, Done, EmergencyTexts,
 };
+use crate::{doorward::TrailPart, token::signing_keys::KeyStatus};
 
 pub(in super::super) const TEXTS: AdminTexts = AdminTexts {
     administration: "Administration",
@@ -233,7 +233,18 @@ pub(in super::super) const TEXTS: AdminTexts = AdminTexts {
     ),
     emergency_done: "Everything is replaced and revoked",
     emergency_after: "Everybody is signed out, you too.",
-    emergency_summary: EmergencyReport::summary,
+    emergency_summary: EmergencyTexts {
+        signing_keys: ("signing key replaced", "signing keys replaced"),
+        secret: "secret of cookies and links replaced",
+        sessions: ("session ended", "sessions ended"),
+        codes: ("link or code voided", "links and codes voided"),
+        mails: ("mail with one deleted", "mails with one deleted"),
+        invitations: ("invitation voided", "invitations voided"),
+        api_keys: ("API key revoked", "API keys revoked"),
+        passwords: ("password removed", "passwords removed"),
+        links: ("link to a new password mailed", "links to a new password mailed"),
+        keys_in_file: "the keys in the file of token.key_file still sign: put new ones into it and restart every server",
+    },
 
     // Audit trail.
     proof: "Proof",
@@ -267,7 +278,7 @@ pub(in super::super) const TEXTS: AdminTexts = AdminTexts {
             "{what} on each of the last {days} days: {total} altogether, at most {most} on one day"
         )
     },
-    attempts: |count| format!("{count} {}", if count == 1 { "attempt" } else { "attempts" }),
+    attempts: |count| counted(count.into(), "attempt", "attempts"),
     key_stage: |stage| match stage {
         KeyStatus::Next => "Signs soon",
         KeyStatus::Signing => "Signs",

@@ -1,12 +1,11 @@
 //! The words of the administration.
 
 pub(super) mod de;
+mod emergency;
 pub(super) mod en;
 
-use crate::{
-    doorward::TrailPart, http::api::admin::emergency::EmergencyReport,
-    token::signing_keys::KeyStatus,
-};
+pub use self::emergency::EmergencyTexts;
+use crate::{doorward::TrailPart, token::signing_keys::KeyStatus};
 
 /// What was just done, as the URL of the page names it.
 macro_rules! done {
@@ -273,7 +272,7 @@ pub struct AdminTexts {
     pub emergency_role_hint: &'static str,
     pub emergency_done: &'static str,
     pub emergency_after: &'static str,
-    pub emergency_summary: fn(&EmergencyReport) -> Vec<String>,
+    pub emergency_summary: EmergencyTexts,
 
     // Audit trail.
     pub proof: &'static str,

@@ -1,15 +1,16 @@
 //! German.
 
-use super::{Details, EventTexts};
+use super::{Details, EventTexts, details::join};
 use crate::{
     credential::factor::FactorKind,
     event::{EventGroup, EventName, LoginRefusal, RegistrationRefusal},
-    http::pages::text::grouped,
+    language::Language,
     session::Method,
     token::one_time::Purpose,
 };
 
-pub(in super::super) const TEXTS: EventTexts = EventTexts { words };
+pub(in super::super) const TEXTS: EventTexts =
+    EventTexts { words, unknown: "Unbekanntes Ereignis" };
 
 /// A line for each kind: what it is called, and a sentence with what else is known.
 fn words(name: EventName, of: &Details<'_>) -> (&'static str, Option<String>) {
@@ -19,7 +20,9 @@ fn words(name: EventName, of: &Details<'_>) -> (&'static str, Option<String>) {
             ("Registrierung abgelehnt", of.registration_refusal().map(registration))
         }
         EventName::UserAdded => ("Konto von der Verwaltung angelegt", None),
-        EventName::UsersImported => ("Personen importiert", counted(of, "Person", "Personen")),
+        EventName::UsersImported => {
+            ("Personen importiert", of.counted("count", "Person", "Personen"))
+        }
         EventName::UserImported => ("Konto importiert", roles(of)),
         EventName::ImportedHashDropped => ("Übernommenes Passwort entfernt", None),
         EventName::UserChanged => ("Name oder E-Mail-Adresse geändert", changed(of)),
@@ -76,7 +79,9 @@ fn words(name: EventName, of: &Details<'_>) -> (&'static str, Option<String>) {
             "Sitzung von einer App beendet",
             of.text("client").map(|client| format!("App {client}.")),
         ),
-        EventName::SessionsEnded => ("Alle Sitzungen beendet", counted(of, "Sitzung", "Sitzungen")),
+        EventName::SessionsEnded => {
+            ("Alle Sitzungen beendet", of.counted("count", "Sitzung", "Sitzungen"))
+        }
         EventName::TokenReused => {
             ("Ein altes Token wurde erneut benutzt, die Sitzung ist beendet", None)
         }
@@ -97,34 +102,36 @@ fn words(name: EventName, of: &Details<'_>) -> (&'static str, Option<String>) {
         EventName::SigningKeyRotated => ("Neuer Signaturschlüssel veröffentlicht", key(of)),
         EventName::SigningKeyRevoked => ("Signaturschlüssel widerrufen", key(of)),
         EventName::GuardsReloaded => ("Guards neu geladen", guards(of)),
-        EventName::MailRetried => ("Mails erneut versucht", counted(of, "Mail", "Mails")),
+        EventName::MailRetried => ("Mails erneut versucht", of.counted("count", "Mail", "Mails")),
         EventName::KeyCreated => {
             ("API-Schlüssel erstellt", of.text("name").map(|name| format!("„{name}“.")))
         }
         EventName::KeyRevoked => {
             ("API-Schlüssel widerrufen", of.text("name").map(|name| format!("„{name}“.")))
         }
+        EventName::GuardRefused if of.is("onlyReported") => {
+            ("Zugang zu einer App wäre verweigert worden", guard(of))
+        }
         EventName::GuardRefused => ("Zugang zu einer App verweigert", guard(of)),
         EventName::MailGivenUp => (
             "Eine Mail war nicht zustellbar",
-            of.text("failure").map(|failure| format!("{failure}.")),
+            of.text("failure").map(|failure| format!("Der Fehler: „{failure}“.")),
         ),
         EventName::AuditExported => {
             ("Protokoll exportiert", of.text("format").map(|format| format!("Als {format}.")))
         }
-        EventName::BackupMade => ("Backup erstellt", None),
-        EventName::BackupRestored => {
-            ("Backup wiederhergestellt", of.text("madeAt").map(|made_at| format!("Vom {made_at}.")))
-        }
+        EventName::BackupMade => ("Sicherung erstellt", None),
+        EventName::BackupRestored => (
+            "Sicherung wiederhergestellt",
+            of.moment("madeAt", Language::German).map(|made| format!("Vom {made}.")),
+        ),
         EventName::DataMoved => (
             "Daten in eine andere Datenbank kopiert",
             of.text("to").map(|to| format!("Nach {to}.")),
         ),
         EventName::AuditSecretReplaced => ("Geheimnis des Protokolls ersetzt", None),
         EventName::TrailPruned => ("Alte Ereignisse gelöscht", pruned(of)),
-        EventName::EventsLeftOut => {
-            ("Nicht aufgezeichnete Ereignisse", of.counts(|name| TEXTS.kind(name)))
-        }
+        EventName::EventsLeftOut => ("Nicht aufgezeichnete Ereignisse", of.counts(&TEXTS)),
     }
 }
 
@@ -212,23 +219,22 @@ fn roles(of: &Details<'_>) -> Option<String> {
 }
 
 fn secured(of: &Details<'_>) -> Option<String> {
-    let sessions = of.number("sessions").map(|count| number(count, "Sitzung", "Sitzungen"));
-    let keys = of.number("apiKeys").map(|count| number(count, "API-Schlüssel", "API-Schlüssel"));
-    let factors = of
-        .number("factors")
-        .map(|count| number(count, "zweiter Faktor entfernt", "zweite Faktoren entfernt"));
-    join([sessions, keys, factors])
+    join([
+        of.counted_if_any("sessions", "Sitzung", "Sitzungen"),
+        of.counted_if_any("apiKeys", "API-Schlüssel", "API-Schlüssel"),
+        of.counted_if_any("factors", "zweiter Faktor entfernt", "zweite Faktoren entfernt"),
+    ])
 }
 
 fn pruned(of: &Details<'_>) -> Option<String> {
-    of.pruned(|group, day| {
+    of.pruned(Language::German, |group, time| {
         let events = match group {
             EventGroup::SignIns => "Anmeldungen",
             EventGroup::Refusals => "Ablehnungen",
             EventGroup::Orders => "Änderungen und Anordnungen",
             EventGroup::Deletions => "Löschungen",
         };
-        format!("{events} vor dem {day}.")
+        format!("{events} vor dem {time}.")
     })
 }
 
@@ -247,7 +253,8 @@ fn key(of: &Details<'_>) -> Option<String> {
 fn started(of: &Details<'_>) -> Option<String> {
     let version = of.text("version").map(|version| format!("Version {version}."));
     let guards = of.names("guards").map(|guards| format!("Guards: {guards}."));
-    join([version, guards])
+    let new_key = of.is("newSigningKey").then(|| "Mit einem neuen Signaturschlüssel.".to_owned());
+    join([version, guards, new_key])
 }
 
 fn guards(of: &Details<'_>) -> Option<String> {
@@ -256,20 +263,8 @@ fn guards(of: &Details<'_>) -> Option<String> {
 }
 
 fn revoked(of: &Details<'_>) -> Option<String> {
-    let sessions = of.number("sessions").map(|count| number(count, "Sitzung", "Sitzungen"));
-    let passwords = of.number("passwords").map(|count| number(count, "Passwort", "Passwörter"));
-    join([sessions, passwords])
-}
-
-fn counted(of: &Details<'_>, one: &str, several: &str) -> Option<String> {
-    of.number("count").map(|count| number(count, one, several))
-}
-
-fn number(count: u64, one: &str, several: &str) -> String {
-    format!("{} {}.", grouped(count), if count == 1 { one } else { several })
-}
-
-fn join<const N: usize>(sentences: [Option<String>; N]) -> Option<String> {
-    let sentences: Vec<_> = sentences.into_iter().flatten().collect();
-    (!sentences.is_empty()).then(|| sentences.join(" "))
+    join([
+        of.counted_if_any("sessions", "Sitzung", "Sitzungen"),
+        of.counted_if_any("passwords", "Passwort", "Passwörter"),
+    ])
 }

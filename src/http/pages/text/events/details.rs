@@ -2,11 +2,15 @@
 
 use serde_json::{Map, Value};
 
+use super::{EventTexts, alphabetical};
 use crate::{
     audit::Record,
+    clock::Timestamp,
     count::Label,
     credential::factor::FactorKind,
-    event::{EventGroup, EventName, LoginRefusal, RegistrationRefusal},
+    event::{EventGroup, LoginRefusal, RegistrationRefusal},
+    http::pages::text::{counted, grouped},
+    language::Language,
     session::Method,
     token::one_time::Purpose,
 };
@@ -29,8 +33,20 @@ impl<'a> Details<'a> {
         self.get(name)?.as_str()
     }
 
-    pub(super) fn number(&self, name: &str) -> Option<u64> {
-        self.get(name)?.as_u64()
+    /// A number with its noun, as a sentence.
+    pub(super) fn counted(&self, name: &str, one: &str, several: &str) -> Option<String> {
+        self.get(name)?.as_u64().map(|count| format!("{}.", counted(count, one, several)))
+    }
+
+    /// The same, unless the number is 0: among others, it says nothing.
+    pub(super) fn counted_if_any(&self, name: &str, one: &str, several: &str) -> Option<String> {
+        let is_none = self.get(name).and_then(Value::as_u64) == Some(0);
+        self.counted(name, one, several).filter(|_| !is_none)
+    }
+
+    /// A time in words.
+    pub(super) fn moment(&self, name: &str, language: Language) -> Option<String> {
+        in_words(self.text(name)?, language)
     }
 
     pub(super) fn is(&self, name: &str) -> bool {
@@ -49,33 +65,31 @@ impl<'a> Details<'a> {
         (!names.is_empty()).then(|| names.join(", "))
     }
 
-    /// What was pruned of each group, as a sentence with the day before which it was.
-    pub(super) fn pruned(&self, words: impl Fn(EventGroup, &str) -> String) -> Option<String> {
+    /// What was pruned of each group, as a sentence with the time before which it was.
+    pub(super) fn pruned(
+        &self,
+        language: Language,
+        words: impl Fn(EventGroup, &str) -> String,
+    ) -> Option<String> {
         let before = self.get("before")?.as_object()?;
-        let sentences: Vec<_> = EventGroup::ALL
-            .into_iter()
-            .filter_map(|group| {
-                let time = before.get(group.name())?.as_str()?;
-                Some(words(group, time.split_once('T')?.0))
-            })
-            .collect();
-        (!sentences.is_empty()).then(|| sentences.join(" "))
+        let sentence = |group: EventGroup| {
+            let time = before.get(group.name())?.as_str()?;
+            Some(words(group, &in_words(time, language)?))
+        };
+        join(EventGroup::ALL.map(sentence))
     }
 
-    /// How many events of each kind, as words.
-    pub(super) fn counts(&self, kind: impl Fn(EventName) -> &'static str) -> Option<String> {
+    /// How many events of each kind, in the order of their words.
+    pub(super) fn counts(&self, texts: &EventTexts) -> Option<String> {
         let counts = self.get("counts")?.as_object()?;
         let mut words: Vec<_> = counts
             .iter()
-            .filter_map(|(name, count)| Some((name, count.as_u64()?)))
-            .map(|(name, count)| {
-                let words = EventName::parse(name)
-                    .map_or_else(|| capitalised(&name.replace('_', " ")), |name| kind(name).into());
-                format!("{words}: {count}.")
+            .filter_map(|(name, count)| {
+                Some(format!("{}: {}.", texts.named(name), grouped(count.as_u64()?)))
             })
             .collect();
-        words.sort_unstable();
-        (!words.is_empty()).then(|| words.join(" "))
+        words.sort_by_cached_key(|words| alphabetical(words));
+        join(words.into_iter().map(Some))
     }
 
     pub(super) fn login_refusal(&self) -> Option<LoginRefusal> {
@@ -114,7 +128,12 @@ fn labelled<L: Label>(label: &str) -> Option<L> {
     L::ALL.iter().copied().find(|refusal| refusal.label() == label)
 }
 
-fn capitalised(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+/// The sentences that are known, in a row. `None` if there are none.
+pub(super) fn join(sentences: impl IntoIterator<Item = Option<String>>) -> Option<String> {
+    let sentences: Vec<_> = sentences.into_iter().flatten().collect();
+    (!sentences.is_empty()).then(|| sentences.join(" "))
+}
+
+fn in_words(time: &str, language: Language) -> Option<String> {
+    Timestamp::parse(time).map(|time| language.moment(time.millis()))
 }

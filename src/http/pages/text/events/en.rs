@@ -1,15 +1,15 @@
 //! English.
 
-use super::{Details, EventTexts};
+use super::{Details, EventTexts, details::join};
 use crate::{
     credential::factor::FactorKind,
     event::{EventGroup, EventName, LoginRefusal, RegistrationRefusal},
-    http::pages::text::grouped,
+    language::Language,
     session::Method,
     token::one_time::Purpose,
 };
 
-pub(in super::super) const TEXTS: EventTexts = EventTexts { words };
+pub(in super::super) const TEXTS: EventTexts = EventTexts { words, unknown: "Unknown event" };
 
 /// A line for each kind: what it is called, and a sentence with what else is known.
 fn words(name: EventName, of: &Details<'_>) -> (&'static str, Option<String>) {
@@ -19,7 +19,7 @@ fn words(name: EventName, of: &Details<'_>) -> (&'static str, Option<String>) {
             ("Sign-up refused", of.registration_refusal().map(registration))
         }
         EventName::UserAdded => ("Account created by an administrator", None),
-        EventName::UsersImported => ("Users imported", counted(of, "user", "users")),
+        EventName::UsersImported => ("Users imported", of.counted("count", "user", "users")),
         EventName::UserImported => ("Account imported", roles(of)),
         EventName::ImportedHashDropped => ("Imported password removed", None),
         EventName::UserChanged => ("Name or e-mail address changed", changed(of)),
@@ -54,7 +54,9 @@ fn words(name: EventName, of: &Details<'_>) -> (&'static str, Option<String>) {
         ),
         EventName::EmailRestored => ("E-mail address restored", None),
         EventName::MailRequested => ("Mail requested", of.purpose().map(purpose)),
-        EventName::MailWithheld => ("Mail withheld", Some("The address has got too much.".into())),
+        EventName::MailWithheld => {
+            ("Mail withheld", Some("The address has got too many mails.".into()))
+        }
         EventName::PasswordChanged => ("Password changed", None),
         EventName::PasswordReset => ("Password reset", None),
         EventName::ResetFailed => ("Wrong link or code for a new password", None),
@@ -72,7 +74,9 @@ fn words(name: EventName, of: &Details<'_>) -> (&'static str, Option<String>) {
         EventName::SessionEndedByClient => {
             ("Session ended by an app", of.text("client").map(|client| format!("App {client}.")))
         }
-        EventName::SessionsEnded => ("All sessions ended", counted(of, "session", "sessions")),
+        EventName::SessionsEnded => {
+            ("All sessions ended", of.counted("count", "session", "sessions"))
+        }
         EventName::TokenReused => ("An old token was used again, so the session has ended", None),
         EventName::SteppedUp => ("Confirmed again", with(of)),
         EventName::FactorAdded => ("Second factor added", of.factor().map(factor)),
@@ -91,33 +95,35 @@ fn words(name: EventName, of: &Details<'_>) -> (&'static str, Option<String>) {
         EventName::SigningKeyRotated => ("New signing key published", key(of)),
         EventName::SigningKeyRevoked => ("Signing key revoked", key(of)),
         EventName::GuardsReloaded => ("Guards read again", guards(of)),
-        EventName::MailRetried => ("Mail tried again", counted(of, "mail", "mails")),
+        EventName::MailRetried => ("Mail tried again", of.counted("count", "mail", "mails")),
         EventName::KeyCreated => {
             ("API key created", of.text("name").map(|name| format!("“{name}”.")))
         }
         EventName::KeyRevoked => {
             ("API key revoked", of.text("name").map(|name| format!("“{name}”.")))
         }
+        EventName::GuardRefused if of.is("onlyReported") => {
+            ("Access to an app would have been refused", guard(of))
+        }
         EventName::GuardRefused => ("Access to an app refused", guard(of)),
         EventName::MailGivenUp => (
             "A mail could not be delivered",
-            of.text("failure").map(|failure| format!("{failure}.")),
+            of.text("failure").map(|failure| format!("The failure: “{failure}”.")),
         ),
         EventName::AuditExported => {
             ("Audit trail exported", of.text("format").map(|format| format!("As {format}.")))
         }
         EventName::BackupMade => ("Backup made", None),
-        EventName::BackupRestored => {
-            ("Backup restored", of.text("madeAt").map(|made_at| format!("Made at {made_at}.")))
-        }
+        EventName::BackupRestored => (
+            "Backup restored",
+            of.moment("madeAt", Language::English).map(|made| format!("Made on {made}.")),
+        ),
         EventName::DataMoved => {
             ("Data copied to another database", of.text("to").map(|to| format!("To {to}.")))
         }
         EventName::AuditSecretReplaced => ("Secret of the audit trail replaced", None),
         EventName::TrailPruned => ("Old events deleted", pruned(of)),
-        EventName::EventsLeftOut => {
-            ("Events that were not recorded", of.counts(|name| TEXTS.kind(name)))
-        }
+        EventName::EventsLeftOut => ("Events that were not recorded", of.counts(&TEXTS)),
     }
 }
 
@@ -203,23 +209,22 @@ fn roles(of: &Details<'_>) -> Option<String> {
 }
 
 fn secured(of: &Details<'_>) -> Option<String> {
-    let sessions = of.number("sessions").map(|count| number(count, "session", "sessions"));
-    let keys = of.number("apiKeys").map(|count| number(count, "API key", "API keys"));
-    let factors = of
-        .number("factors")
-        .map(|count| number(count, "second factor removed", "second factors removed"));
-    join([sessions, keys, factors])
+    join([
+        of.counted_if_any("sessions", "session", "sessions"),
+        of.counted_if_any("apiKeys", "API key", "API keys"),
+        of.counted_if_any("factors", "second factor removed", "second factors removed"),
+    ])
 }
 
 fn pruned(of: &Details<'_>) -> Option<String> {
-    of.pruned(|group, day| {
+    of.pruned(Language::English, |group, time| {
         let events = match group {
             EventGroup::SignIns => "Sign-ins",
             EventGroup::Refusals => "Refusals",
             EventGroup::Orders => "Changes and orders",
             EventGroup::Deletions => "Deletions",
         };
-        format!("{events} before {day}.")
+        format!("{events} before {time}.")
     })
 }
 
@@ -238,7 +243,8 @@ fn key(of: &Details<'_>) -> Option<String> {
 fn started(of: &Details<'_>) -> Option<String> {
     let version = of.text("version").map(|version| format!("Version {version}."));
     let guards = of.names("guards").map(|guards| format!("Guards: {guards}."));
-    join([version, guards])
+    let new_key = of.is("newSigningKey").then(|| "With a new signing key.".to_owned());
+    join([version, guards, new_key])
 }
 
 fn guards(of: &Details<'_>) -> Option<String> {
@@ -247,20 +253,8 @@ fn guards(of: &Details<'_>) -> Option<String> {
 }
 
 fn revoked(of: &Details<'_>) -> Option<String> {
-    let sessions = of.number("sessions").map(|count| number(count, "session", "sessions"));
-    let passwords = of.number("passwords").map(|count| number(count, "password", "passwords"));
-    join([sessions, passwords])
-}
-
-fn counted(of: &Details<'_>, one: &str, several: &str) -> Option<String> {
-    of.number("count").map(|count| number(count, one, several))
-}
-
-fn number(count: u64, one: &str, several: &str) -> String {
-    format!("{} {}.", grouped(count), if count == 1 { one } else { several })
-}
-
-fn join<const N: usize>(sentences: [Option<String>; N]) -> Option<String> {
-    let sentences: Vec<_> = sentences.into_iter().flatten().collect();
-    (!sentences.is_empty()).then(|| sentences.join(" "))
+    join([
+        of.counted_if_any("sessions", "session", "sessions"),
+        of.counted_if_any("passwords", "password", "passwords"),
+    ])
 }

@@ -11,25 +11,46 @@ use crate::{audit::Record, event::EventName};
 pub struct EventTexts {
     /// What happened, and what else is known about it in a sentence.
     words: fn(EventName, &Details<'_>) -> (&'static str, Option<String>),
+    /// What happened, if a newer version has written it: its name is not known here.
+    unknown: &'static str,
 }
 
 impl EventTexts {
     /// What a kind of event is called.
-    pub fn kind(&self, name: EventName) -> &'static str {
+    fn kind(&self, name: EventName) -> &'static str {
         (self.words)(name, &Details::NONE).0
     }
 
-    /// What the kind with this name in the audit trail is called. A newer version may have written one that this one does not know.
-    pub fn named(&self, name: &str) -> String {
-        EventName::parse(name).map_or_else(|| name.replace('_', " "), |name| self.kind(name).into())
+    /// All kinds with what they are called, in the order of the alphabet.
+    pub fn kinds(&self) -> Vec<(EventName, &'static str)> {
+        let mut kinds: Vec<_> =
+            EventName::ALL.iter().map(|name| (*name, self.kind(*name))).collect();
+        kinds.sort_by_cached_key(|(_, words)| alphabetical(words));
+        kinds
+    }
+
+    /// What the kind with this name in the audit trail is called.
+    fn named(&self, name: &str) -> String {
+        match EventName::parse(name) {
+            Some(kind) => self.kind(kind).into(),
+            None => format!("{} ({name})", self.unknown),
+        }
     }
 
     /// What a record tells, and what else is known about it.
     pub fn of(&self, record: &Record) -> (String, Option<String>) {
-        let name = EventName::parse(&record.kind);
-        let details = name.and_then(|name| (self.words)(name, &Details::of(record)).1);
-        (self.named(&record.kind), details)
+        let Some(kind) = EventName::parse(&record.kind) else {
+            return (self.named(&record.kind), None);
+        };
+        let (title, details) = (self.words)(kind, &Details::of(record));
+        (title.into(), details)
     }
+}
+
+/// What texts are sorted by. A German umlaut stands where its vowel stands.
+fn alphabetical(text: &str) -> String {
+    let text = text.to_lowercase();
+    text.replace('ä', "a").replace('ö', "o").replace('ü', "u").replace('ß', "ss")
 }
 
 #[cfg(test)]
@@ -109,28 +130,76 @@ mod tests {
             (
                 "trail_pruned",
                 json!({ "before": { "orders": "2026-01-02T03:04:05Z", "sign-ins": "2026-10-02T03:04:05Z" } }),
-                "Sign-ins before 2026-10-02. Changes and orders before 2026-01-02.",
-                "Anmeldungen vor dem 2026-10-02. Änderungen und Anordnungen vor dem 2026-01-02.",
+                "Sign-ins before 2~Oct~2026, 03:04:05~UTC. Changes and orders before 2~Jan~2026, 03:04:05~UTC.",
+                "Anmeldungen vor dem 2.~Okt.~2026, 03:04:05~UTC. Änderungen und Anordnungen vor dem 2.~Jan.~2026, 03:04:05~UTC.",
+            ),
+            (
+                "backup_restored",
+                json!({ "madeAt": "2026-11-19T03:17:37.000Z" }),
+                "Made on 19~Nov~2026, 03:17:37~UTC.",
+                "Vom 19.~Nov.~2026, 03:17:37~UTC.",
+            ),
+            (
+                "user_secured",
+                json!({ "sessions": 2, "apiKeys": 0, "factors": 1 }),
+                "2 sessions. 1 second factor removed.",
+                "2 Sitzungen. 1 zweiter Faktor entfernt.",
+            ),
+            ("user_secured", json!({ "sessions": 0, "apiKeys": 0, "factors": 0 }), "", ""),
+            (
+                "mail_given_up",
+                json!({ "mail": "m", "failure": "RCPT TO: 550 no such user" }),
+                "The failure: “RCPT TO: 550 no such user”.",
+                "Der Fehler: „RCPT TO: 550 no such user“.",
             ),
             (
                 "events_left_out",
-                json!({ "counts": { "sign_in_failed": 7, "of_the_future": 2 }, "subjects": [], "networks": [] }),
-                "Of the future: 2. Sign-in failed: 7.",
-                "Anmeldung fehlgeschlagen: 7. Of the future: 2.",
+                json!({ "counts": { "sign_in_failed": 7000, "of_the_future": 2 }, "subjects": [], "networks": [] }),
+                "Sign-in failed: 7\u{202f}000. Unknown event (of_the_future): 2.",
+                "Anmeldung fehlgeschlagen: 7\u{202f}000. Unbekanntes Ereignis (of_the_future): 2.",
             ),
         ] {
-            assert_eq!(sentence(&en::TEXTS, kind, details.clone()), english, "{kind}");
-            assert_eq!(sentence(&de::TEXTS, kind, details), german, "{kind}");
+            // In times, no line breaks where a tilde stands.
+            let said =
+                |texts: &EventTexts| sentence(texts, kind, details.clone()).replace('\u{a0}', "~");
+            assert_eq!(said(&en::TEXTS), english, "{kind}");
+            assert_eq!(said(&de::TEXTS), german, "{kind}");
         }
     }
 
     #[test]
+    fn what_a_guard_has_only_reported_is_not_called_refused() {
+        let title = |texts: &EventTexts, reported: bool| {
+            texts.of(&record("guard_refused", json!({ "guard": "a", "onlyReported": reported }))).0
+        };
+        let refused = BOTH.map(|texts| title(texts, false));
+        assert_eq!(refused, ["Access to an app refused", "Zugang zu einer App verweigert"]);
+        let reported = BOTH.map(|texts| title(texts, true));
+        let expected = [
+            "Access to an app would have been refused",
+            "Zugang zu einer App wäre verweigert worden",
+        ];
+        assert_eq!(reported, expected);
+    }
+
+    #[test]
+    fn kinds_are_in_the_order_of_the_alphabet() {
+        let german = de::TEXTS.kinds();
+        assert_eq!(german.len(), EventName::ALL.len());
+        let place = |name: EventName| german.iter().position(|(kind, _)| *kind == name).unwrap();
+        let [change, everything, signed_in] =
+            [EventName::EmailChangeRequested, EventName::FactorsReset, EventName::SignedIn]
+                .map(place);
+        // Alle, Änderung, Angemeldet.
+        assert!(everything < change && change < signed_in, "{german:?}");
+    }
+
+    #[test]
     fn a_record_of_another_version_has_words() {
+        let unknown = BOTH.map(|texts| texts.of(&record("of_the_future", json!({}))));
+        let expected = ["Unknown event (of_the_future)", "Unbekanntes Ereignis (of_the_future)"];
+        assert_eq!(unknown, expected.map(|words| (words.to_owned(), None::<String>)));
         for texts in BOTH {
-            assert_eq!(
-                texts.of(&record("of_the_future", json!({}))),
-                ("of the future".into(), None)
-            );
             for name in EventName::ALL {
                 // Nothing of what this version expects is in it.
                 let strange =

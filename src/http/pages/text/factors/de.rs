@@ -97,7 +97,7 @@ pub(in super::super) const TEXTS: FactorTexts = FactorTexts {
     no_devices: "Sie vertrauen keinem Browser.",
     remove_device: |device| format!("Entfernen: {device}"),
     more_devices: "Es gibt weitere. Sie erscheinen, wenn andere entfernt sind.",
-    trusted_until: |day| format!("Bis {day}"),
+    trusted_until: |time| format!("Bis {time}"),
 
     add_passkey: "Passkey hinzufügen",
     add_passkey_explanation: "Ihr Gerät oder Ihr Passwortmanager legt einen Schlüssel an, der nur hier gilt. Sie entsperren ihn mit Fingerabdruck, Gesicht oder Bildschirmsperre.",

@@ -89,7 +89,7 @@ pub(in super::super) const TEXTS: FactorTexts = FactorTexts {
     no_devices: "You trust no browser.",
     remove_device: |device| format!("Remove: {device}"),
     more_devices: "There are more. They appear when others are removed.",
-    trusted_until: |day| format!("Until {day}"),
+    trusted_until: |time| format!("Until {time}"),
 
     add_passkey: "Add a passkey",
     add_passkey_explanation: "Your device or your password manager makes a key that works only here. You unlock it with your fingerprint, your face or your screen lock.",

@@ -106,7 +106,7 @@ pub struct FactorTexts {
     pub no_devices: &'static str,
     pub remove_device: fn(&str) -> String,
     pub more_devices: &'static str,
-    /// The day.
+    /// The time.
     pub trusted_until: fn(&str) -> String,
 
     // Setting a factor up, and changing it.

@@ -17,7 +17,6 @@ use crate::{
     account::audit::AuditEvent,
     audit::{Record, RecordedActor},
     clock::Timestamp,
-    event::EventName,
     session::device::Device,
     user::User,
 };
@@ -107,12 +106,8 @@ impl AuditTrail<'_> {
 }
 
 fn kinds(chosen: &str, t: &Texts) -> Vec<(&'static str, &'static str, bool)> {
-    let mut kinds: Vec<_> = EventName::ALL
-        .iter()
-        .map(|name| (name.as_str(), t.events.kind(*name), name.as_str() == chosen))
-        .collect();
-    kinds.sort_by_key(|(_, words, _)| *words);
-    kinds
+    let kinds = t.events.kinds().into_iter();
+    kinds.map(|(name, words)| (name.as_str(), words, name.as_str() == chosen)).collect()
 }
 
 /// Events as a table.

@@ -25,6 +25,6 @@ struct Html<'a> {
 impl EmergencyDone<'_> {
     pub fn render(&self, page: &PageContext<'_>) -> String {
         let t = page.texts();
-        html(&Html { page, t, a: &t.admin, lines: (t.admin.emergency_summary)(self.report) })
+        html(&Html { page, t, a: &t.admin, lines: t.admin.emergency_summary.lines(self.report) })
     }
 }

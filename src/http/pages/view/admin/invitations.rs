@@ -73,7 +73,7 @@ impl AdminInvitations<'_> {
             };
             vec![
                 Cell::Text(email.into()),
-                Cell::tags(invitation.roles.iter().map(Tag::plain).collect()),
+                Cell::tags_or_nothing(invitation.roles.iter().map(Tag::plain).collect()),
                 inviter,
                 Cell::Time(Moment::end(t, invitation.expires_at, self.now)),
                 if self.may_write { revoke() } else { Cell::Nothing },

@@ -110,14 +110,12 @@ impl ApiKeys<'_> {
             let confirm = Confirm::new(action, t.revoke, a.revoke_key_question);
             Cell::Confirm(confirm.about(&*key.name).danger().with("id", key.id.to_string()))
         };
+        let [name, scopes, last_used] = cells(key, t, self.now);
         vec![
-            Cell::Noted(key.name.clone(), key.condition.clone().unwrap_or_default()),
+            name,
             owner,
-            Cell::tags(key.scopes.iter().map(Tag::plain).collect()),
-            match key.last_used_at {
-                Some(at) => Cell::Time(Moment::past(t, at, self.now)),
-                None => Cell::Text(a.never.into()),
-            },
+            scopes,
+            last_used,
             match key.revoked_at {
                 Some(_) => Cell::Tags(vec![Tag::bad(a.revoked)]),
                 None if !is_valid => Cell::Tags(vec![Tag::plain(a.expired)]),
@@ -126,4 +124,16 @@ impl ApiKeys<'_> {
             if is_valid && self.may_write { revoke() } else { Cell::Nothing },
         ]
     }
+}
+
+/// What a key is called, what it may do, and when it was used last.
+pub(super) fn cells<'a>(key: &ApiKey, t: &'static Texts, now: Timestamp) -> [Cell<'a>; 3] {
+    [
+        Cell::Noted(key.name.clone(), key.condition.clone().unwrap_or_default()),
+        Cell::tags_or_nothing(key.scopes.iter().map(Tag::plain).collect()),
+        match key.last_used_at {
+            Some(at) => Cell::Time(Moment::past(t, at, now)),
+            None => Cell::Text(t.admin.never.into()),
+        },
+    ]
 }

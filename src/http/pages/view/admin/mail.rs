@@ -48,7 +48,7 @@ impl MailQueue<'_> {
                 Cell::Tags(vec![state]),
                 Cell::Text((a.attempts)(queued.attempts)),
                 Cell::Time(Moment::past(t, queued.mail.created_at, self.now)),
-                Cell::text(queued.failure.clone().unwrap_or_default()),
+                Cell::text_or_nothing(queued.failure.clone().unwrap_or_default()),
             ]
         };
         let columns = vec![a.recipient, a.state, a.attempts_column, a.created, a.failure];

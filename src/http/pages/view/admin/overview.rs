@@ -26,7 +26,7 @@ use crate::{
 /// How the service is doing.
 pub struct Overview<'a> {
     pub status: &'a Status,
-    /// What an operator has to look after.
+    /// What an operator has to look after, in English.
     pub findings: Vec<String>,
     /// The kind of the database.
     pub database: String,
@@ -61,7 +61,10 @@ struct Html<'a> {
     t: &'static Texts,
     a: &'static AdminTexts,
     frame: &'a Frame,
-    findings: Vec<String>,
+    /// In English.
+    findings: &'a [String],
+    /// What is wrong with the audit trail, in the language of the page.
+    troubles: Vec<String>,
     doctor: &'a [String],
     figures: Vec<Figure>,
     /// When they were counted.
@@ -85,7 +88,8 @@ impl Overview<'_> {
             t,
             a,
             frame,
-            findings: self.findings.iter().cloned().chain(self.troubles(t)).collect(),
+            findings: &self.findings,
+            troubles: self.troubles(t).collect(),
             doctor: self.status.doctor.as_ref().map_or(&[], |report| &report.findings),
             figures: figures.unwrap_or_default(),
             counted: self.status.sizes_at.map(|at| (a.counted_at)(&t.language.moment(at.millis()))),
@@ -155,7 +159,7 @@ impl Overview<'_> {
     fn troubles(&self, t: &'static Texts) -> impl Iterator<Item = String> {
         let troubles = self.status.audit_troubles.iter().filter(|_| self.days.is_some());
         troubles.map(|TrailTrouble { part, since, .. }| {
-            (t.admin.trail_trouble)(*part, &t.language.time(since.millis()))
+            (t.admin.trail_trouble)(*part, &t.language.moment(since.millis()))
         })
     }
 

@@ -193,13 +193,13 @@ impl Person {
 }
 
 impl Cell<'_> {
-    /// A cell without marks is empty.
-    pub(super) fn tags(tags: Vec<Tag>) -> Self {
+    /// Marks, or nothing at all: a card on a phone leaves an empty cell out.
+    pub(super) fn tags_or_nothing(tags: Vec<Tag>) -> Self {
         if tags.is_empty() { Self::Nothing } else { Self::Tags(tags) }
     }
 
-    /// A number, or nothing at all: a card on a phone leaves it out.
-    pub(super) fn text(text: impl Into<String>) -> Self {
+    /// A text, or nothing at all.
+    pub(super) fn text_or_nothing(text: impl Into<String>) -> Self {
         let text = text.into();
         if text.is_empty() { Self::Nothing } else { Self::Text(text) }
     }

@@ -62,7 +62,9 @@ pub(super) fn list(keys: &[KeyInfo], revoke: Option<&str>, t: &'static Texts) ->
             Cell::Code(id.clone()),
             Cell::Text(key.algorithm.name().into()),
             Cell::Tags(vec![stage]),
-            Cell::text(key.until.map(|at| t.language.moment(at.millis())).unwrap_or_default()),
+            Cell::text_or_nothing(
+                key.until.map(|at| t.language.moment(at.millis())).unwrap_or_default(),
+            ),
         ];
         if let Some(action) = revoke {
             let confirm = Confirm::new(action.into(), t.revoke, a.revoke_signing_key);

@@ -11,6 +11,7 @@ use super::{
     },
     audit::list as events_of,
     frame::Frame,
+    keys::cells as key_cells,
     parts::{Cell, Confirm, List, Moment, RefusedForm, Secret, Tag},
     users::states,
 };
@@ -242,15 +243,8 @@ impl UserPage<'_> {
     fn key_list(&self, t: &'static Texts) -> List<'static> {
         let a = &t.admin;
         let row = |key: &ApiKey| {
-            vec![
-                Cell::Noted(key.name.clone(), key.condition.clone().unwrap_or_default()),
-                Cell::Tags(key.scopes.iter().map(Tag::plain).collect()),
-                match key.last_used_at {
-                    Some(at) => Cell::Time(Moment::past(t, at, self.now)),
-                    None => Cell::Text(a.never.into()),
-                },
-                Cell::Time(Moment::end(t, key.expires_at, self.now)),
-            ]
+            let [name, scopes, last_used] = key_cells(key, t, self.now);
+            vec![name, scopes, last_used, Cell::Time(Moment::end(t, key.expires_at, self.now))]
         };
         let columns = vec![a.key, a.scopes, t.last_used_column, a.validity];
         List::new(columns, self.keys.iter().map(row).collect(), a.no_user_keys)

@@ -56,7 +56,7 @@ impl Users<'_> {
             let last = user.last_login_at.map(|at| Cell::Time(Moment::past(t, at, self.now)));
             vec![
                 Cell::Link(path, user.name.as_str().into(), user.email.as_str().into()),
-                Cell::tags(user.roles.iter().map(Tag::plain).collect()),
+                Cell::tags_or_nothing(user.roles.iter().map(Tag::plain).collect()),
                 last.unwrap_or_else(|| Cell::Text(a.never.into())),
                 Cell::Tags(states(user, t)),
             ]
