@@ -30,7 +30,7 @@ pub(crate) async fn leave(
     Ok(())
 }
 
-/// Deletes a user and everything stored about them, for an administrator.
+/// Deletes a user and what is stored about them, for an administrator. The audit trail keeps ids, kinds and times of events.
 pub(crate) async fn delete(
     doorward: &Doorward,
     user: UserId,
@@ -63,7 +63,7 @@ pub(crate) async fn delete_version(
 }
 
 impl Doorward {
-    /// Deletes a user and everything stored about them, as `doorward user delete` does.
+    /// Deletes a user and what is stored about them, as `doorward user delete` does.
     ///
     /// # Errors
     /// If there is no such user.

@@ -46,8 +46,10 @@ impl AuditSettings {
 
     /// How many days an event is kept at most; `None` is for ever.
     pub(crate) fn longest_retention_days(&self) -> Option<u32> {
+        /// The deletion is two to three days late, because of clocks that jump.
+        const LATE: u64 = 3;
         let longest = self.retention_of(EventGroup::Deletions)?.as_secs() / (24 * 60 * 60);
-        u32::try_from(longest).ok()
+        u32::try_from(longest + LATE).ok()
     }
 }
 

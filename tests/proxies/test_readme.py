@@ -114,7 +114,7 @@ def test_the_commands_print_what_the_readme_shows_twice_in_a_row(shell):
 
 def test_the_commands_work_again_while_the_servers_run(shell):
     *first, last = blocks("sh")
-    role_is_taken_away = last.replace("kill $(jobs -p)\n", "")
+    role_is_taken_away = last.replace("kill $(jobs -p); wait\n", "")
     assert role_is_taken_away != last
     again = "".join([*first, role_is_taken_away])
     assert shell(again) == (0, output())

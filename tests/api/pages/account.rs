@@ -110,7 +110,7 @@ async fn an_account_is_deleted_with_the_password() {
     let server = server().await;
     let mut browser = Browser::of(&server, "Ada", "ada@example.com").await;
     let cookies = browser.cookies.clone();
-    let stays = "the audit trail keeps ids, kinds and times of events for 395 days, but no name";
+    let stays = "the audit trail keeps ids, kinds and times of events for 398 days, but no name";
     assert_shows(&browser.get("/account").await, 200, &[stays]);
     let answer = browser.post("/account/delete", &[("password", "wrong")]).await;
     assert_shows(&answer, 400, &["This is not your current password."]);

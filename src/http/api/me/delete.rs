@@ -1,4 +1,4 @@
-//! `DELETE /api/me`: deletes the account and everything stored about it.
+//! `DELETE /api/me`: deletes the account and what is stored about it, but for what the audit trail keeps.
 
 use axum::extract::State;
 
