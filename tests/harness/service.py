@@ -59,12 +59,12 @@ class Service:
             raise
         return self
 
-    def launch(self):
+    def launch(self, keep_output=False):
         """Starts the service without waiting for it."""
         if threading.current_thread() is threading.main_thread():
             # SIGTERM to a command of the lab must stop its service, too.
             signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-        with open(self.folder / "output", "wb") as output:
+        with open(self.folder / "output", "ab" if keep_output else "wb") as output:
             self._started = time.monotonic()
             self._port = self._chosen_port
             try:
@@ -161,7 +161,7 @@ class Service:
                 has_ended, is_late = self.process.poll() is not None, time.monotonic() > deadline
                 if has_ended and not is_late and "the database is unavailable" in self.output():
                     # A stalled machine kept PostgreSQL from answering in time. A service manager would start it again.
-                    self.launch()
+                    self.launch(keep_output=True)
                 elif has_ended or is_late:
                     sys.exit(f"the service does not answer ({error}):\n{self._tail()}")
                 time.sleep(0.0005)
