@@ -14,6 +14,9 @@ from harness.connection import GUARD, Connection, get
 
 FORK = multiprocessing.get_context("fork")
 CORES = len(os.sched_getaffinity(0))
+# The share of people who have just signed in, and whose change counter, one of 16,384, others may change before an outage: their
+# instance does not know them any more.
+SHARED_COUNTERS = 0.05
 
 
 def arguments(doc, **options):
