@@ -93,6 +93,7 @@ impl Deref for NamesInForce {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::token::cookie::CookieMint;
 
     #[test]
     fn names_on_http_are_those_of_the_secret_and_differ_from_others() {
@@ -107,6 +108,18 @@ mod tests {
             assert!(is_doorwards(name.as_bytes()) && is_doorwards(other.as_bytes()), "{name}");
         }
         assert!(names.session.len() == "doorward-session-".len() + 8 && !names.is_secure);
+    }
+
+    #[test]
+    fn names_of_a_port_are_the_same_after_every_start() {
+        let mint = CookieMint::new(&SharedSecret::random());
+        mint.name_after_port(3000);
+        mint.replace_secret(&SharedSecret::random());
+        let names = mint.names(false);
+        assert_eq!(names.session, "doorward-session-3000");
+        assert!(names.attempt.starts_with("doorward-try-3000"));
+        assert!(is_doorwards(names.session.as_bytes()));
+        assert_eq!(mint.names(true).session, HTTPS.session);
     }
 
     #[test]

@@ -242,6 +242,16 @@ mod tests {
     }
 
     #[test]
+    fn a_time_that_a_clock_ahead_has_made_unknown_is_called_so() {
+        let shown = |seconds| {
+            let time = chrono::DateTime::from_timestamp(seconds, 0).unwrap();
+            super::show(&cel::Value::Timestamp(time.fixed_offset()))
+        };
+        assert_eq!(shown(0), "1970-01-01T00:00:00+00:00 (unknown: a clock was ahead)");
+        assert_eq!(shown(1_800_000_000), "2027-01-15T08:00:00+00:00");
+    }
+
+    #[test]
     fn conditions_are_formatted_as_written() {
         for text in [
             r#"user.name.lower() == "miles davis""#,
