@@ -9,9 +9,9 @@ use axum::{
 };
 
 use super::{
-    GuardRoutes,
+    Decided, GuardRoutes,
     app_request::{AppRequest, Redirection, UseOfAnswer},
-    declared::{declared_admission, refusal, report},
+    declared::{refusal, report},
 };
 use crate::{
     access::{
@@ -42,22 +42,17 @@ impl GuardRoutes {
         &self,
         guard: &Arc<Guard>,
         request: AppRequest<'_>,
-        decision: &mut Decision,
-    ) -> Result<Response, Error> {
+    ) -> Decided {
         let doorward = &self.doorward;
         if request.is_sign_in() {
-            *decision = Decision::SigningIn;
-            if request.is_prefetch() {
-                return Err(Error::CrossSite(None));
-            }
-            return self.finish_sign_in(guard, &request).await;
+            return Decided(Decision::SigningIn, self.finish_sign_in(guard, &request).await);
         }
         if request.is_sign_out() {
-            *decision = Decision::SigningIn;
-            return match request.use_of_answer() {
+            let answer = match request.use_of_answer() {
                 UseOfAnswer::Status => Err(Error::CrossSite(None)),
                 _ => Ok(self.redirect(request.way_to_sign_out(doorward))),
             };
+            return Decided(Decision::SigningIn, answer);
         }
         let unauthenticated = |reason| {
             let by = RefusedBy::Guard(Arc::clone(guard));
@@ -70,35 +65,31 @@ impl GuardRoutes {
             }
             Err(error) => Err(error),
         };
-        let (reason, refused, caller) = match decided {
+        let (decision, reason, refused, caller) = match decided {
             Ok((_, None))
                 if request.use_of_answer() == UseOfAnswer::Refusal && request.is_navigation() =>
             {
-                return Ok(self.admitted_since(guard, &request));
+                return Decided(Decision::Admitted, Ok(self.admitted_since(guard, &request)));
             }
             Ok((caller, None)) => {
-                let (caller, forwarded) = (Some(&caller), &request.forwarded);
-                return Ok(declared_admission(doorward, guard, caller, forwarded));
+                return Decided::admitted(doorward, guard, Some(&caller), &request.forwarded);
             }
             Ok((caller, Some(refused))) => {
-                *decision = Decision::Refused;
-                (AppRefusal::Condition, refused, Some(caller))
+                (Decision::Refused, AppRefusal::Condition, refused, Some(caller))
             }
             Err(AuthError::Unauthenticated(reason)) => {
                 let refusal = match reason {
                     Unauthenticated::CrossSite => AppRefusal::CrossSite,
                     _ => AppRefusal::SignIn(reason),
                 };
-                *decision = Decision::Unauthenticated;
-                (refusal, unauthenticated(reason), None)
+                (Decision::Unauthenticated, refusal, unauthenticated(reason), None)
             }
-            Err(AuthError::Store(error)) => return Err(error.into()),
+            Err(AuthError::Store(error)) => return Decided::unavailable(error),
         };
         if guard.mode == Mode::Report {
-            *decision = Decision::ReportOnly;
-            return Ok(report(doorward, guard, refused, caller.as_ref(), &request.forwarded));
+            return report(doorward, guard, refused, caller.as_ref(), &request.forwarded);
         }
-        self.refuse_browser(guard, &request, reason, refused, caller.as_ref())
+        Decided(decision, self.refuse_browser(guard, &request, reason, refused, caller.as_ref()))
     }
 
     /// The refusal of a person, and the person. One who lacks something is looked up again: if another instance has given it
@@ -204,7 +195,7 @@ impl GuardRoutes {
         guard: &Guard,
         request: &AppRequest<'_>,
     ) -> Result<Response, Error> {
-        if request.use_of_answer() == UseOfAnswer::Status {
+        if request.is_prefetch() || request.use_of_answer() == UseOfAnswer::Status {
             return Err(Error::CrossSite(None));
         }
         let (pages, headers, start) = (&self.pages, request.headers, request.start_url());

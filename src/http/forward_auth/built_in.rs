@@ -3,46 +3,51 @@
 use axum::{body::Bytes, http::HeaderMap, response::Response};
 use serde_json::Value;
 
-use super::{GuardRoutes, admission::admission, identity::Identity};
+use super::{Decided, GuardRoutes, admission::admission, identity::Identity};
 use crate::{
     Doorward,
     access::{
+        caller::Caller,
         guard::{Decision, Grant},
-        policy::{Authenticated, Designated},
+        policy::{Authenticated, Policy},
     },
-    http::{
-        bearer::{admit, authenticate},
-        error::Error,
-    },
+    http::bearer::{admit, authenticate},
 };
 
 impl GuardRoutes {
-    pub(super) async fn authenticated(
-        &self,
-        headers: &HeaderMap,
-        decision: &mut Decision,
-    ) -> Result<Response, Error> {
+    pub(super) async fn authenticated(&self, headers: &HeaderMap) -> Decided {
         const BODY: &[u8] = br#""You are authenticated.""#;
-        let caller = authenticate::<Authenticated>(&self.doorward, headers).await;
-        let caller = caller.inspect_err(|_| *decision = Decision::Unauthenticated)?;
-        let admitted = admit(&self.doorward, &Authenticated, &caller);
-        admitted.inspect_err(|_| *decision = Decision::Refused)?;
-        let identity = Identity { caller: Some(&caller), grant: Grant::Id };
-        Ok(admission(&self.doorward, "guard", Bytes::from_static(BODY), identity))
+        self.decide_by(&Authenticated, headers, |caller| {
+            let identity = Identity { caller: Some(caller), grant: Grant::Id };
+            admission(&self.doorward, "guard", Bytes::from_static(BODY), identity)
+        })
+        .await
     }
 
-    pub(super) async fn designated(
+    pub(super) async fn designated(&self, headers: &HeaderMap) -> Decided {
+        self.decide_by(self.doorward.designated(), headers, |caller| {
+            let identity = Identity { caller: Some(caller), grant: Grant::User };
+            let body = self.designated_body.clone();
+            admission(&self.doorward, self.designated_segment(), body, identity)
+        })
+        .await
+    }
+
+    /// Decides by a policy about the caller with a token.
+    async fn decide_by<P: Policy>(
         &self,
+        policy: &P,
         headers: &HeaderMap,
-        decision: &mut Decision,
-    ) -> Result<Response, Error> {
-        let caller = authenticate::<Designated>(&self.doorward, headers).await;
-        let caller = caller.inspect_err(|_| *decision = Decision::Unauthenticated)?;
-        let admitted = admit(&self.doorward, self.doorward.designated(), &caller);
-        admitted.inspect_err(|_| *decision = Decision::Refused)?;
-        let identity = Identity { caller: Some(&caller), grant: Grant::User };
-        let body = self.designated_body.clone();
-        Ok(admission(&self.doorward, self.designated_segment(), body, identity))
+        admission: impl FnOnce(&Caller) -> Response,
+    ) -> Decided {
+        let caller = match authenticate::<P>(&self.doorward, headers).await {
+            Ok(caller) => caller,
+            Err(error) => return Decided(Decision::Unauthenticated, Err(error)),
+        };
+        match admit(&self.doorward, policy, &caller) {
+            Ok(_) => Decided(Decision::Admitted, Ok(admission(&caller))),
+            Err(error) => Decided(Decision::Refused, Err(error)),
+        }
     }
 }
 

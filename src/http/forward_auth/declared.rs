@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::{body::Bytes, http::header, response::Response};
 
 use super::{
-    GuardRoutes,
+    Decided, GuardRoutes,
     admission::{add_app_headers, admission},
     app_request::AppRequest,
     forwarded_request::ForwardedRequest,
@@ -26,6 +26,7 @@ use crate::{
         error::{Challenge, Error},
     },
     log::FloodLine,
+    store,
 };
 
 impl GuardRoutes {
@@ -33,38 +34,36 @@ impl GuardRoutes {
         &self,
         guard: &Arc<Guard>,
         request: ForwardedRequest<'_>,
-        decision: &mut Decision,
-    ) -> Result<Response, Error> {
+    ) -> Decided {
         let (doorward, headers) = (&self.doorward, &request.parts.headers);
         let trusted = &doorward.settings().trusted_proxies;
         if guard.preflight && request.is_preflight(guard.proxy, trusted, doorward.now()) {
-            return Ok(declared_admission(doorward, guard, None, &request));
+            return Decided::admitted(doorward, guard, None, &request);
         }
         if !guard.origins.is_empty()
             && let Some(request) = AppRequest::new(guard, request, trusted)
         {
             // Boxed, because the future of every guarded request would otherwise reserve space for it.
-            return Box::pin(self.answer_browser(guard, request, decision)).await;
+            return Box::pin(self.answer_browser(guard, request)).await;
         }
         if guard.keys
             && let Some(sent) = SentKey::of(headers)
         {
             // Boxed, as the request of a browser.
-            return Box::pin(self.answer_key(guard, sent, request, decision)).await;
+            return Box::pin(self.answer_key(guard, sent, request)).await;
         }
-        let (challenge, refused, caller) = match identify(doorward, headers).await {
+        let refusal = match identify(doorward, headers).await {
             Ok(caller) => match refusal(doorward, guard, &caller, &request) {
-                None => return Ok(declared_admission(doorward, guard, Some(&caller), &request)),
+                None => return Decided::admitted(doorward, guard, Some(&caller), &request),
                 Some(refused) => {
-                    *decision = Decision::Refused;
                     let challenge =
                         refused.missing().map_or(Challenge::InsufficientScope, Challenge::Missing);
-                    (challenge, refused, Some(caller))
+                    let (decision, caller) = (Decision::Refused, Some(caller));
+                    Refusal { decision, challenge, refused, caller }
                 }
             },
             Err(AuthError::Unauthenticated(mut reason)) => {
                 let has_authorization = headers.contains_key(header::AUTHORIZATION);
-                *decision = Decision::Unauthenticated;
                 if !guard.origins.is_empty() && !has_authorization {
                     reason = Unauthenticated::OtherOrigin;
                     // nginx turns any other status than 401 and 403 into 500, and asks again for the answer.
@@ -75,15 +74,20 @@ impl GuardRoutes {
                             .proxy
                             .is_some_and(|style| request.has_malformed_host(style, trusted))
                     {
-                        return Err(Error::Malformed);
+                        return Decided(Decision::Unauthenticated, Err(Error::Malformed));
                     }
                 }
                 let by = RefusedBy::Guard(Arc::clone(guard));
-                (reason.into(), Refused::unauthenticated(by, reason, doorward.now()), None)
+                Refusal {
+                    decision: Decision::Unauthenticated,
+                    challenge: reason.into(),
+                    refused: Refused::unauthenticated(by, reason, doorward.now()),
+                    caller: None,
+                }
             }
-            Err(AuthError::Store(error)) => return Err(error.into()),
+            Err(AuthError::Store(error)) => return Decided::unavailable(error),
         };
-        self.refuse(guard, Refusal { challenge, refused, caller }, &request, decision)
+        self.refuse(guard, refusal, &request)
     }
 
     /// Refuses a request, or reports that it would have been refused.
@@ -92,24 +96,39 @@ impl GuardRoutes {
         guard: &Guard,
         refusal: Refusal,
         request: &ForwardedRequest<'_>,
-        decision: &mut Decision,
-    ) -> Result<Response, Error> {
-        let Refusal { challenge, refused, caller } = refusal;
+    ) -> Decided {
+        let Refusal { decision, challenge, refused, caller } = refusal;
         match guard.mode {
             Mode::Enforce => {
                 let id = request.record_refusal(&self.doorward, refused);
-                Err(Error::Unauthorized(challenge, Some(id)))
+                Decided(decision, Err(Error::Unauthorized(challenge, Some(id))))
             }
-            Mode::Report => {
-                *decision = Decision::ReportOnly;
-                Ok(report(&self.doorward, guard, refused, caller.as_ref(), request))
-            }
+            Mode::Report => report(&self.doorward, guard, refused, caller.as_ref(), request),
         }
+    }
+}
+
+impl Decided {
+    /// The admission of a caller, or of a request without one.
+    pub(super) fn admitted(
+        doorward: &Doorward,
+        guard: &Guard,
+        caller: Option<&Caller>,
+        request: &ForwardedRequest<'_>,
+    ) -> Self {
+        Self(Decision::Admitted, Ok(declared_admission(doorward, guard, caller, request)))
+    }
+
+    /// The answer without a decision, because the database did not answer.
+    pub(super) fn unavailable(error: store::Error) -> Self {
+        Self(Decision::Unavailable, Err(error.into()))
     }
 }
 
 /// Why a program is refused.
 pub(super) struct Refusal {
+    /// Where it counts, unless the guard only reports it.
+    pub(super) decision: Decision,
     pub(super) challenge: Challenge,
     pub(super) refused: Refused,
     pub(super) caller: Option<Caller>,
@@ -143,16 +162,16 @@ pub(super) fn report(
     refused: Refused,
     caller: Option<&Caller>,
     request: &ForwardedRequest<'_>,
-) -> Response {
+) -> Decided {
     let id = request.record_refusal(doorward, refused);
     if FloodLine::WouldBeRefused.is_written("") {
         tracing::info!(guard = guard.name, decision = %id, "would have been refused");
     }
-    declared_admission(doorward, guard, caller, request)
+    Decided(Decision::ReportOnly, Ok(declared_admission(doorward, guard, caller, request)))
 }
 
 /// The answer of a declared guard that admits a caller, or a request without one.
-pub(super) fn declared_admission(
+fn declared_admission(
     doorward: &Doorward,
     guard: &Guard,
     caller: Option<&Caller>,

@@ -2,13 +2,8 @@
 
 use std::sync::Arc;
 
-use axum::response::Response;
-
 use super::{
-    GuardRoutes,
-    declared::{Refusal, declared_admission},
-    forwarded_request::ForwardedRequest,
-    sent_key::SentKey,
+    Decided, GuardRoutes, declared::Refusal, forwarded_request::ForwardedRequest, sent_key::SentKey,
 };
 use crate::{
     access::{
@@ -18,8 +13,16 @@ use crate::{
         key_fault::KeyFault,
         refusals::{Refused, RefusedBy},
     },
-    http::error::{Challenge, Error},
+    http::error::Challenge,
 };
+
+impl Refusal {
+    /// A valid key that does not open the guard.
+    fn of_key(refused: Refused, caller: Option<Caller>) -> Self {
+        let (decision, challenge) = (Decision::Refused, Challenge::InsufficientScope);
+        Self { decision, challenge, refused, caller }
+    }
+}
 
 impl GuardRoutes {
     /// Decides about a request with an API key.
@@ -28,8 +31,7 @@ impl GuardRoutes {
         guard: &Arc<Guard>,
         sent: SentKey<'_>,
         request: ForwardedRequest<'_>,
-        decision: &mut Decision,
-    ) -> Result<Response, Error> {
+    ) -> Decided {
         let doorward = &self.doorward;
         let by_key = |refused: RefusedKey| {
             let by = RefusedBy::Guard(Arc::clone(guard));
@@ -42,32 +44,28 @@ impl GuardRoutes {
         };
         let holder = match holder {
             Ok(holder) => holder,
-            Err(KeyError::Store(error)) => return Err(error.into()),
+            Err(KeyError::Store(error)) => return Decided::unavailable(error),
             Err(KeyError::Refused(refused)) => {
-                *decision = Decision::Unauthenticated;
-                let challenge = Challenge::InvalidToken;
-                let refusal = Refusal { challenge, refused: by_key(refused), caller: None };
-                return self.refuse(guard, refusal, &request, decision);
+                let refusal = Refusal {
+                    decision: Decision::Unauthenticated,
+                    challenge: Challenge::InvalidToken,
+                    refused: by_key(refused),
+                    caller: None,
+                };
+                return self.refuse(guard, refusal, &request);
             }
         };
         if let Err(refused) = self.check_key(guard, &holder, &request) {
-            *decision = Decision::Refused;
-            let (challenge, refused) = (Challenge::InsufficientScope, by_key(refused));
             // A guard that only reports admits the request, but not as the owner of the key.
-            let refusal = Refusal { challenge, refused, caller: None };
-            return self.refuse(guard, refusal, &request, decision);
+            return self.refuse(guard, Refusal::of_key(by_key(refused), None), &request);
         }
         let caller = holder.caller(request.client(doorward));
         let refused = caller
             .as_ref()
             .and_then(|caller| self.refusal_of_owner(guard, &holder, caller, &request));
         match refused {
-            None => Ok(declared_admission(doorward, guard, caller.as_ref(), &request)),
-            Some(refused) => {
-                *decision = Decision::Refused;
-                let challenge = Challenge::InsufficientScope;
-                self.refuse(guard, Refusal { challenge, refused, caller }, &request, decision)
-            }
+            None => Decided::admitted(doorward, guard, caller.as_ref(), &request),
+            Some(refused) => self.refuse(guard, Refusal::of_key(refused, caller), &request),
         }
     }
 

@@ -75,6 +75,9 @@ pub(super) enum GuardRoute {
     Preflight,
 }
 
+/// What a guard has decided about a request, and its answer. Each branch states both, so none counts as admitted by default.
+struct Decided(Decision, Result<Response, Error>);
+
 impl GuardRoutes {
     pub(super) fn new(pages: &Arc<Pages>) -> Self {
         let doorward = pages.doorward().clone();
@@ -146,17 +149,16 @@ impl GuardRoutes {
         peer: IpAddr,
         id: RequestId,
     ) -> Response {
-        let mut decision = Decision::Admitted;
-        let answer = match route {
-            GuardRoute::Authenticated => self.authenticated(&parts.headers, &mut decision).await,
-            GuardRoute::Designated => self.designated(&parts.headers, &mut decision).await,
+        let Decided(decision, answer) = match route {
+            GuardRoute::Authenticated => self.authenticated(&parts.headers).await,
+            GuardRoute::Designated => self.designated(&parts.headers).await,
             GuardRoute::Declared(guard) => {
-                let request = ForwardedRequest { parts, peer, id };
-                self.declared(guard, request, &mut decision).await
+                self.declared(guard, ForwardedRequest { parts, peer, id }).await
             }
-            GuardRoute::Undeclared => Err(Error::NotFound),
-            GuardRoute::Tunnel => Ok(no_tunnel()),
-            GuardRoute::Preflight => Ok(cors::preflight()),
+            // No guard decides about these.
+            GuardRoute::Undeclared => return Error::NotFound.into_guard_response(),
+            GuardRoute::Tunnel => return no_tunnel(),
+            GuardRoute::Preflight => return cors::preflight(),
         };
         let mut response = answer.unwrap_or_else(Error::into_guard_response);
         if let GuardRoute::Declared(guard) = route
