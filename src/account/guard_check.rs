@@ -65,8 +65,7 @@ pub(crate) fn decide(
     let session = sample(&user, session, client, now);
     let caller = Caller::new(Arc::new(user), Arc::new(session));
     let facts = request.facts(now);
-    let is_true = guard.decide(&caller.user, &caller.session, &caller.memo, &facts).is_ok();
-    let admitted = is_true && !doorward.opens_only_account(&caller);
+    let admitted = doorward.is_admitted_by(guard, &caller, &facts);
     let missing = || {
         let reachable = doorward.reachable(&caller.user);
         guard.missing(&caller.user, &caller.session, &facts, &reachable)

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     Caller, Doorward,
-    access::{registration::RegistrationPolicy, scope::Scope},
+    access::{policy::SignedIn, registration::RegistrationPolicy, scope::Scope},
     event::{Administrator, Event, EventKind},
     language::Language,
     mail::{Mail, MailId, Message, link},
@@ -178,7 +178,7 @@ pub(crate) async fn by_user(
 
 /// Whether this caller may invite others.
 pub(crate) fn may_invite(doorward: &Doorward, caller: &Caller) -> bool {
-    !doorward.opens_only_account(caller) && may_be_inviter(doorward, &caller.user)
+    doorward.granted_by(&SignedIn, caller).is_ok() && may_be_inviter(doorward, &caller.user)
 }
 
 fn may_be_inviter(doorward: &Doorward, user: &User) -> bool {

@@ -105,14 +105,16 @@ pub(crate) async fn create_personal(
     requester: &Requester,
 ) -> Result<MadeKey, KeyError> {
     let user = &*caller.user;
-    if !is_fresh(doorward, user, &caller.session) || doorward.opens_only_account(caller) {
+    if !is_fresh(doorward, user, &caller.session) {
         return Err(KeyError::SignInAgain);
     }
     let request = RequestFacts {
         address: Some(requester.client.address),
         ..RequestFacts::at(doorward.now())
     };
-    let held = doorward.settings().admin_roles.scopes_of(caller, &request);
+    let Ok(held) = doorward.scopes_of(caller, &request) else {
+        return Err(KeyError::SignInAgain);
+    };
     let two_factors = caller.session.methods.strength() >= 2;
     // First, because a condition is compiled whether the key is made or not.
     doorward.charge_change(user.id, OwnChange::Account)?;

@@ -1,5 +1,6 @@
 //! The handle of one service: its state, and access to it for the other modules.
 
+mod admission;
 mod audit_secret;
 mod checkpoints;
 mod checks;
@@ -27,6 +28,7 @@ use std::{
 use arc_swap::{ArcSwap, Guard as Borrowed};
 
 pub(crate) use self::{
+    admission::LacksFactor,
     audit_secret::LostAuditSecret,
     connection_counts::ConnectionCounts,
     open::{MissingKey, OpenedDatabase, open_database},
@@ -39,7 +41,7 @@ use crate::{
     access::{
         api_key::{ApiKeys, KeyError, KeyHolder},
         caller::{AuthError, Caller, Callers, WorkDone},
-        guard::{GuardSet, Missing, Reachable},
+        guard::{GuardSet, Reachable},
         policy::Designated,
         refusals::{DecisionId, Refusal, Refusals, Refused},
     },
@@ -337,11 +339,6 @@ impl Doorward {
         Reachable::by(user, self.sends_mail(), &offered, settings.factors)
     }
 
-    /// Whether what a caller has proved opens only their own account, because everybody needs a second factor.
-    pub(crate) fn opens_only_account(&self, caller: &Caller) -> bool {
-        !self.settings().factors.admits(&caller.session)
-    }
-
     /// The token of a session, which opens no more than the session does.
     pub(crate) fn token_of(&self, session: &Session) -> Token {
         let reach = match self.settings().factors.admits(session) {
@@ -361,12 +358,6 @@ impl Doorward {
     /// Has guards of this instance know the holder of an app cookie that was just made.
     pub(crate) async fn remember_app_cookie(&self, cookie: &str, origin: &str) {
         self.inner.callers.remember_app_cookie(cookie, origin, self.now()).await;
-    }
-
-    /// What a caller lacks whose session opens only their own account.
-    pub(crate) fn missing_factor(&self, caller: &Caller) -> Option<Missing> {
-        let Caller { user, session, .. } = caller;
-        self.reachable(user).missing(user, session, self.now(), |_, _| true)
     }
 
     /// Whether people sign in with mailed codes.

@@ -22,6 +22,7 @@ use crate::{
     account::proof::is_fresh,
     config::ReadSettings,
     credential::api_key::KEY_PREFIX,
+    doorward::LacksFactor,
     event::{Administrator, Right},
     network::Requester,
     request_id::RequestId,
@@ -191,10 +192,11 @@ async fn identify_administrator(
     }
     let caller = identify(doorward, &parts.headers).await;
     let caller = caller.map_err(|error| refuse(doorward, POLICY, error))?;
-    let scopes = scopes_of(doorward, &caller, &request);
+    let (scopes, missing) = match doorward.scopes_of(&caller, &request) {
+        Ok(scopes) => (scopes, None),
+        Err(LacksFactor { missing }) => (Scopes::NONE, missing),
+    };
     if !scopes.contains(scope) {
-        let missing = doorward.missing_factor(&caller);
-        let missing = missing.filter(|_| doorward.opens_only_account(&caller));
         let refused = Refused::caller(RefusedBy::Policy(POLICY), &caller, missing, doorward.now());
         let challenge = missing.map_or(Challenge::InsufficientScope, Challenge::Missing);
         let decision = record_refusal(doorward, refused, &requester);
@@ -264,17 +266,5 @@ pub(super) fn scopes_at(
         address: Some(address),
         ..RequestFacts::at(doorward.now())
     };
-    scopes_of(doorward, caller, &request)
-}
-
-/// What a signed-in user may do with a request. Where everybody needs a second factor, a session without one may do nothing.
-pub(super) fn scopes_of(
-    doorward: &Doorward,
-    caller: &Caller,
-    request: &RequestFacts<'_>,
-) -> Scopes {
-    if doorward.opens_only_account(caller) {
-        return Scopes::NONE;
-    }
-    doorward.settings().admin_roles.scopes_of(caller, request)
+    doorward.scopes_of(caller, &request).unwrap_or(Scopes::NONE)
 }

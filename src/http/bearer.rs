@@ -113,24 +113,9 @@ pub(super) fn admit<P: Policy>(
     policy: &P,
     caller: &Caller,
 ) -> Result<P::Grant, Error> {
-    decide(doorward, policy, caller)
+    doorward
+        .granted_by(policy, caller)
         .map_err(|missing| refuse_caller(doorward, P::NAME, caller, missing))
-}
-
-/// What a policy grants to a caller. Where everybody needs a second factor, no policy admits a session without one.
-///
-/// # Errors
-/// With what the caller lacks, if they can reach it.
-pub(super) fn decide<P: Policy>(
-    doorward: &Doorward,
-    policy: &P,
-    caller: &Caller,
-) -> Result<P::Grant, Option<Missing>> {
-    let granted = policy.admit(caller).ok_or(None)?;
-    if doorward.opens_only_account(caller) {
-        return Err(doorward.missing_factor(caller));
-    }
-    Ok(granted)
 }
 
 /// Records that a policy refused a caller, and returns the error.

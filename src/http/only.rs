@@ -8,7 +8,7 @@ use axum::{
 };
 
 use super::{
-    bearer::{FromState, admit, decide, identify, refuse},
+    bearer::{FromState, admit, identify, refuse},
     error::Error,
     pages::AppRoute,
 };
@@ -132,7 +132,7 @@ fn admit_person<P: Policy>(
     caller: &Caller,
 ) -> Result<P::Grant, Error> {
     let doorward = route.doorward();
-    decide(doorward, policy, caller).map_err(|missing| {
+    doorward.granted_by(policy, caller).map_err(|missing| {
         let by = RefusedBy::Policy(P::NAME);
         let refused = Refused::caller(by, caller, missing, doorward.now());
         let decision = doorward.record_refusal(refused);

@@ -146,10 +146,7 @@ pub(super) fn refusal(
     }
     let (trusted, now) = (&doorward.settings().trusted_proxies, doorward.now());
     let facts = request.facts(guard.proxy, trusted, guard.request_fields(), now);
-    // In this order: a guard remembers whom its condition admits.
-    if !doorward.opens_only_account(caller)
-        && guard.decide(&caller.user, &caller.session, &caller.memo, &facts).is_ok()
-    {
+    if doorward.is_admitted_by(guard, caller, &facts) {
         return None;
     }
     Some(Refused::by_condition(guard, caller, &facts, &doorward.reachable(&caller.user)))

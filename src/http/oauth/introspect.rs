@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::{AuthenticatedClient, TokenField};
 use crate::{
     Doorward,
-    access::caller::AuthError,
+    access::{caller::AuthError, policy::SignedIn},
     http::{answer::NoStore, error::Error},
     session::Session,
     token::{Claims, TokenTerms},
@@ -64,7 +64,7 @@ pub(crate) async fn introspect(
         Err(AuthError::Store(error)) => return Err(error.into()),
     };
     // A session that opens only the own account is nobody's to accept but ours.
-    let caller = caller.filter(|caller| !doorward.opens_only_account(caller));
+    let caller = caller.and_then(|caller| doorward.granted_by(&SignedIn, &caller).ok());
     // The look-up has checked the signature of a valid token.
     let claims = caller.and_then(|caller| {
         let token = doorward.mint().read(&token, doorward.now()).ok()?;

@@ -41,13 +41,12 @@ fn opens(
         address: Some(address),
         time: doorward.now(),
     };
-    let Caller { user, session, memo, .. } = caller;
-    let is_admitted = || {
-        !doorward.opens_only_account(caller) && guard.decide(user, session, memo, &request).is_ok()
-    };
+    let Caller { user, session, .. } = caller;
     let has_to_prove_more = || {
         let missing = guard.missing(user, session, &request, &doorward.reachable(user));
         matches!(missing, Some(Missing::SecondFactor | Missing::Passkey | Missing::StepUp(_)))
     };
-    guard.mode == Mode::Report || is_admitted() || has_to_prove_more()
+    guard.mode == Mode::Report
+        || doorward.is_admitted_by(guard, caller, &request)
+        || has_to_prove_more()
 }

@@ -23,10 +23,7 @@ use crate::{
     },
     account::proof::is_fresh,
     event::{Administrator, Right},
-    http::{
-        Error,
-        admin::{Needs, scopes_of},
-    },
+    http::{Error, admin::Needs},
     user::{User, UserId},
 };
 
@@ -118,17 +115,16 @@ async fn identify(
     let visit = visit.map_err(IntoResponse::into_response)?;
     let Some(visit) = SignedInVisit::of(visit) else { return Err(way_to_sign_in(parts, pages)) };
     let doorward = visit.doorward();
-    if doorward.opens_only_account(&visit.caller) {
-        // There everybody learns which second factor they lack.
-        return Err(visit.redirect("/account"));
-    }
     let request = RequestFacts {
         method: Some(parts.method.as_str().into()),
         path: Some(parts.uri.path().into()),
         address: Some(visit.requester.client.address),
         ..RequestFacts::at(doorward.now())
     };
-    let scopes = scopes_of(doorward, &visit.caller, &request);
+    let Ok(scopes) = doorward.scopes_of(&visit.caller, &request) else {
+        // There everybody learns which second factor they lack.
+        return Err(visit.redirect("/account"));
+    };
     if scopes.is_empty() {
         return Err(Error::NotFound.into_response());
     }
