@@ -14,7 +14,7 @@ use crate::{
         caller::{AuthError, Caller, Unauthenticated},
         guard::Missing,
         key_fault::KeyFault,
-        policy::{Designated, Policy},
+        policy::{Designated, Policy, SignedIn},
         refusals::{Refused, RefusedBy},
     },
     credential::api_key::KEY_PREFIX,
@@ -43,6 +43,26 @@ where
         let caller = authenticate::<P>(doorward, &parts.headers).await?;
         let granted = P::from_state(doorward).admit(&caller);
         granted.map(Self).ok_or_else(|| refuse_caller(doorward, P::NAME, &caller, None))
+    }
+}
+
+/// The caller of an endpoint that opens the service to others, so more than their own account is at stake.
+pub(super) struct Inviter(Caller);
+
+impl Deref for Inviter {
+    type Target = Caller;
+
+    fn deref(&self) -> &Caller {
+        &self.0
+    }
+}
+
+impl FromRequestParts<Doorward> for Inviter {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, doorward: &Doorward) -> Result<Self, Error> {
+        let caller = authenticate::<SignedIn>(doorward, &parts.headers).await?;
+        admit(doorward, &SignedIn, &caller).map(Self)
     }
 }
 

@@ -16,6 +16,7 @@ mod factor_challenge;
 mod form;
 mod forward_auth;
 mod handler;
+mod may_call;
 mod oauth;
 pub mod only;
 #[cfg(feature = "cli")]

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use axum::handler::Handler;
 
 use self::{MayCall::*, Method::*};
-pub use super::handler::Method;
 use super::{
     api::{
         admin::{
@@ -20,6 +19,7 @@ use super::{
     app::ResponseFuture,
     forward_auth::GuardKind,
     handler::AnyHandler,
+    may_call::Arguments,
     oauth::{introspect, revocations, revoke, well_known},
     pages::{self, Pages, admin::user_orders},
     paths::{
@@ -27,10 +27,8 @@ use super::{
         INTROSPECT, KEY_SET, METADATA, REVOCATIONS, REVOKE,
     },
 };
-use crate::{
-    Doorward,
-    access::scope::Scope::{self, *},
-};
+pub use super::{handler::Method, may_call::MayCall};
+use crate::{Doorward, access::scope::Scope::*};
 
 /// Every route of the service.
 pub fn routes() -> Vec<Route> {
@@ -193,6 +191,7 @@ pub fn routes() -> Vec<Route> {
         page(Get, "/sign-in/code/use", Anyone, pages::mail_code::show_use),
         page(Post, "/sign-in/code/use", Anyone, pages::mail_code::submit_use),
         page(Get, "/account", SignedIn, pages::account::show),
+        page(Get, "/account/deleted", Anyone, pages::account::show_deleted),
         page(Post, "/account/name", SignedIn, pages::account::change_name),
         page(Post, "/account/email", SignedIn, pages::account::change_email),
         page(Post, "/account/email/again", SignedIn, pages::account::send_email_again),
@@ -310,7 +309,7 @@ pub struct Route {
     pub method: Method,
     /// The path, with parameters in braces.
     pub path: &'static str,
-    /// Who may call it. The handler enforces it by the type of an argument.
+    /// Who may call it. The handler enforces it by the types of its arguments.
     #[cfg_attr(
         not(feature = "internals"),
         expect(dead_code, reason = "tests call every route and compare the answer with it")
@@ -323,24 +322,6 @@ pub struct Route {
     /// Whether the handler reads the body by itself. Any other is called when the whole body has arrived.
     is_streamed: bool,
     pub(super) handler: RouteHandler,
-}
-
-/// Who may call a route.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MayCall {
-    Anyone,
-    /// A user: with a token in the API, with a session cookie on a page.
-    SignedIn,
-    /// A user who may invite others.
-    Inviter,
-    /// An OAuth client, with its name and secret.
-    Client,
-    /// An administrator with the scope: the operator on the machine, a user whose role has it, or an API key.
-    Admin(Scope),
-    /// The same, but a person must have signed in lately.
-    Fresh(Scope),
-    /// The operator on the machine.
-    Operator,
 }
 
 /// What handles a route.
@@ -387,21 +368,23 @@ impl Route {
     }
 }
 
-fn api<T>(
+fn api<T: Arguments>(
     method: Method,
     path: &'static str,
     may_call: MayCall,
     handler: impl Handler<T, Doorward, Future = ResponseFuture>,
 ) -> Route {
+    debug_assert_eq!(may_call, T::MAY_CALL, "{path}: the table, and what the handler enforces");
     Route::new(method, path, may_call, RouteHandler::Api(AnyHandler::new(handler)))
 }
 
-fn page<T>(
+fn page<T: Arguments>(
     method: Method,
     path: &'static str,
     may_call: MayCall,
     handler: impl Handler<T, Arc<Pages>, Future = ResponseFuture>,
 ) -> Route {
+    debug_assert_eq!(may_call, T::MAY_CALL, "{path}: the table, and what the handler enforces");
     Route::new(method, path, may_call, RouteHandler::Page(AnyHandler::new(handler)))
 }
 

@@ -9,12 +9,12 @@ use zeroize::Zeroizing;
 
 use crate::{
     Doorward,
-    access::policy::{Authenticated, SignedIn},
+    access::policy::Authenticated,
     account::{InvitationTicket, Invited, invite},
     http::{
         Error,
         answer::{NoContent, NoStore},
-        bearer::{Bearer, admit},
+        bearer::{Bearer, Inviter},
         form::Form,
     },
     network::Requester,
@@ -72,12 +72,10 @@ impl From<Invited> for MadeInvitation {
 
 pub(crate) async fn invite(
     State(doorward): State<Doorward>,
-    caller: Bearer<SignedIn>,
+    caller: Inviter,
     requester: Requester,
     mut form: Form,
 ) -> Result<NoStore<MadeInvitation>, Error> {
-    // It opens the service to others, so it is not only about the own account.
-    admit(&doorward, &SignedIn, &caller)?;
     let email = form.required("email", Email::parse);
     let (Ok(email), Ok(())) = (email, form.reject_misspelled()) else {
         return Err(form.into_error());

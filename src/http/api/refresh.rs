@@ -2,8 +2,8 @@
 //! once, and using it again ends the session.
 
 use axum::{
-    extract::State,
-    http::{HeaderMap, StatusCode},
+    extract::{FromRequestParts, State},
+    http::{HeaderMap, StatusCode, request::Parts},
 };
 use serde::Serialize;
 
@@ -18,8 +18,8 @@ use crate::{
         Error,
         answer::NoStore,
         bearer::{credentials, refuse},
+        client_ip::requester,
     },
-    network::Requester,
     token::Token,
 };
 
@@ -28,29 +28,37 @@ pub(crate) struct Refreshed {
     token: Token,
 }
 
-pub(crate) async fn refresh(
-    State(doorward): State<Doorward>,
-    requester: Requester,
-    headers: HeaderMap,
-) -> Result<NoStore<Refreshed>, Error> {
-    let caller = match identify(&doorward, &headers).await {
-        Ok(caller) => caller,
-        Err(error) => {
-            if matches!(error, AuthError::Unauthenticated(Unauthenticated::Replaced))
-                && let Ok(token) = credentials("bearer", &headers)
-                && let Ok(token) = str::from_utf8(token)
-            {
-                refresh::end_reused_session(&doorward, token, &requester).await?;
-            }
-            return Err(refuse(&doorward, SignedIn::NAME, error));
+/// The caller whose token is refreshed. It may have expired.
+pub(in crate::http) struct Refreshing(Caller);
+
+impl FromRequestParts<Doorward> for Refreshing {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, doorward: &Doorward) -> Result<Self, Error> {
+        let error = match identify(doorward, &parts.headers).await {
+            Ok(caller) => return Ok(Self(caller)),
+            Err(error) => error,
+        };
+        if matches!(error, AuthError::Unauthenticated(Unauthenticated::Replaced))
+            && let Ok(token) = credentials("bearer", &parts.headers)
+            && let Ok(token) = str::from_utf8(token)
+        {
+            let requester = requester(parts, doorward);
+            refresh::end_reused_session(doorward, token, &requester).await?;
         }
-    };
-    let token = refresh::refresh(&doorward, &caller).await?;
-    Ok(NoStore(StatusCode::OK, Refreshed { token }))
+        Err(refuse(doorward, SignedIn::NAME, error))
+    }
 }
 
-/// The caller whose token is to be refreshed.
 async fn identify(doorward: &Doorward, headers: &HeaderMap) -> Result<Caller, AuthError> {
     let token = credentials("bearer", headers).map_err(Unauthenticated::from)?;
     doorward.caller_by_token_to_refresh(token).await
+}
+
+pub(crate) async fn refresh(
+    State(doorward): State<Doorward>,
+    Refreshing(caller): Refreshing,
+) -> Result<NoStore<Refreshed>, Error> {
+    let token = refresh::refresh(&doorward, &caller).await?;
+    Ok(NoStore(StatusCode::OK, Refreshed { token }))
 }

@@ -24,6 +24,7 @@ pub(super) mod sign_in;
 pub(super) mod sign_out;
 pub(super) mod sign_up;
 pub(super) mod sign_up_passkey;
+mod signed_in;
 pub(super) mod start;
 pub(super) mod step_up;
 mod step_up_request;
@@ -41,6 +42,8 @@ pub(super) use self::{
     app_route::AppRoute,
     error_page::{for_other_paths, for_pages},
     in_place::WaysOn,
+    signed_in::{SignedInForm, SignedInVisit},
+    visit::Visit,
 };
 use crate::Doorward;
 

@@ -30,7 +30,7 @@ pub(super) fn seal_path(doorward: &Doorward, path: &str) -> String {
 }
 
 /// A return target to an app whose guard still has its origin, or to the app that embeds the service.
-pub(super) struct AppTarget {
+pub(in crate::http) struct AppTarget {
     /// As in the URL.
     pub(super) sealed: String,
     /// The title of the app.

@@ -3,18 +3,11 @@
 
 use axum::response::Response;
 
-use super::{
-    return_target::{AppTarget, with_target},
-    view,
-    visit::{SIGN_IN, Visit},
-};
+use super::{return_target::AppTarget, signed_in::SignedInVisit, view, visit::Visit};
 use crate::{account::sessions, http::Error};
 
-pub(in crate::http) async fn show(visit: Visit) -> Response {
+pub(in crate::http) async fn show(visit: SignedInVisit) -> Response {
     let app = AppTarget::of(&visit);
-    if visit.caller().is_none() {
-        return visit.redirect(&with_target(SIGN_IN, app.as_ref()));
-    }
     let page = view::SignOut { target: app.as_ref().map(|app| &*app.sealed) };
     visit.form(page.render(&visit.context()), None, app.as_ref().map(|app| &*app.origin))
 }

@@ -7,12 +7,11 @@ use super::{
     factor::{Asking, Errand, page, submit_answer},
     form_refusal::{FormFailure, FormRefusal},
     return_target::{AppTarget, with_target},
+    signed_in::{SignedInForm, SignedInVisit},
     step_up_request::{SECURITY_FOR_PASSKEY, StepUp},
     text::{LinkTo, Message},
-    visit::{SIGN_IN, Visit},
 };
 use crate::{
-    Caller,
     access::guard::Ask,
     account::{
         SignInError,
@@ -20,15 +19,12 @@ use crate::{
         proof::RECENT,
     },
     credential::{factor::FactorKind, password::Password},
-    http::{Error, form::PageForm},
+    http::Error,
 };
 
-pub(in crate::http) async fn show(visit: Visit) -> Result<Response, Error> {
+pub(in crate::http) async fn show(visit: SignedInVisit) -> Result<Response, Error> {
     let step_up = StepUp::new(visit.parameter("ask"), visit.parameter("next"));
-    let app = AppTarget::of(&visit);
-    let Some(caller) = visit.caller() else {
-        return Ok(visit.redirect(&with_target(SIGN_IN, app.as_ref())));
-    };
+    let (app, caller) = (AppTarget::of(&visit), &visit.caller);
     if step_up.is_met(visit.doorward(), caller, app.is_some()) {
         return Ok(Errand { app, step_up: Some(step_up) }.go_on(&visit, &caller.session));
     }
@@ -39,24 +35,19 @@ pub(in crate::http) async fn show(visit: Visit) -> Result<Response, Error> {
         };
         return Ok(visit.redirect(&with_target(page, app.as_ref())));
     }
-    ask(&visit, caller, &Errand { app, step_up: Some(step_up) }, None).await
+    ask(&visit, &Errand { app, step_up: Some(step_up) }, None).await
 }
 
 pub(in crate::http) async fn submit(
-    visit: Visit,
-    PageForm(mut form): PageForm,
+    SignedInForm { visit, mut form, app }: SignedInForm,
 ) -> Result<Response, Error> {
     let step_up = StepUp::new(Some(form.typed("ask")), Some(form.typed("next")));
-    let app = AppTarget::open(visit.doorward(), form.typed("for"));
     let errand = Errand { app, step_up: Some(step_up) };
-    let Some(caller) = visit.caller() else {
-        return Ok(visit.redirect(&with_target(SIGN_IN, errand.app.as_ref())));
-    };
     if !form.typed("challenge").is_empty() {
         return submit_answer(&visit, form, errand).await;
     }
     let needs_passkey = errand.step_up.as_ref().is_some_and(StepUp::needs_passkey);
-    let (doorward, requester) = (visit.doorward(), &visit.requester);
+    let (doorward, caller, requester) = (visit.doorward(), &visit.caller, &visit.requester);
     let failure = match form.required("password", |typed| Ok(Password::unchecked(typed))) {
         // Where a passkey is asked for, the password only comes before a security key.
         Ok(_) if needs_passkey && !caller.user.factors.contains(FactorKind::SecurityKey) => {
@@ -76,17 +67,16 @@ pub(in crate::http) async fn submit(
         },
         Err(_) => FormFailure::faults_of(form),
     };
-    ask(&visit, caller, &errand, Some(&failure.refusal()?)).await
+    ask(&visit, &errand, Some(&failure.refusal()?)).await
 }
 
 /// Asks for what is enough: a passkey, or the password, which a factor follows.
 async fn ask(
-    visit: &Visit,
-    caller: &Caller,
+    visit: &SignedInVisit,
     errand: &Errand,
     refusal: Option<&FormRefusal>,
 ) -> Result<Response, Error> {
-    let (doorward, user) = (visit.doorward(), &caller.user);
+    let (doorward, caller, user) = (visit.doorward(), &visit.caller, &visit.caller.user);
     let needs_passkey = errand.step_up.as_ref().is_some_and(StepUp::needs_passkey);
     // An app may ask for a sign-in of the last minute.
     let most_age = if errand.app.is_some() { Ask::MIN_AGE } else { RECENT };

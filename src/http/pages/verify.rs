@@ -7,6 +7,7 @@ use super::{
     form_refusal::{FormFailure, FormRefusal},
     one_time::{Sent, form_page, link_page, refused},
     return_target::{AppTarget, with_target},
+    signed_in::SignedInForm,
     text::{LinkTo, Message, Notice},
     view::{CodeEntry, OneTimeForm, OneTimeKind, VerifyForApp},
     visit::{SIGN_IN, Visit},
@@ -70,14 +71,10 @@ async fn show_for_app(visit: &Visit, app: AppTarget, is_sent: bool) -> Result<Re
 
 /// `POST /verify/send`: mails the link and the code once more.
 pub(in crate::http) async fn send_again(
-    visit: Visit,
-    PageForm(form): PageForm,
+    SignedInForm { visit, app, .. }: SignedInForm,
 ) -> Result<Response, Error> {
-    let app = AppTarget::open(visit.doorward(), form.typed("for"));
-    let (Some(caller), Some(app)) = (visit.caller(), &app) else {
-        return Ok(visit.redirect(&with_target(SIGN_IN, app.as_ref())));
-    };
-    let Some(unverified) = Unverified::of(&visit, caller).await? else {
+    let Some(app) = &app else { return Ok(visit.redirect(SIGN_IN)) };
+    let Some(unverified) = Unverified::of(&visit, &visit.caller).await? else {
         return Ok(visit.redirect(&with_target("/verify", Some(app))));
     };
     let (doorward, target) = (visit.doorward(), app.for_mail(visit.doorward()));

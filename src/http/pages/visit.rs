@@ -1,11 +1,11 @@
 //! A request for a page: who sent it, in which language they read, and how they are answered.
 
-use std::{ops::Deref, sync::Arc};
+use std::sync::Arc;
 
 use axum::{
     extract::FromRequestParts,
     http::{HeaderValue, StatusCode, header, request::Parts},
-    response::{IntoResponse, Response},
+    response::Response,
 };
 use form_urlencoded::parse;
 
@@ -36,7 +36,7 @@ pub(in crate::http) struct Visit {
     pub(super) pages: Arc<Pages>,
     pub(super) language: Language,
     pub(super) visitor: Visitor,
-    pub(super) requester: Requester,
+    pub(in crate::http) requester: Requester,
     /// Whether the answer is for a window, as far as the browser tells.
     pub(super) is_in_window: bool,
     /// The cookie of a browser that its user trusts.
@@ -120,43 +120,11 @@ impl Visit {
     }
 }
 
-/// A request for a page by a signed-in person. Anybody else is led to the sign-in page.
-pub(in crate::http) struct SignedInVisit {
-    visit: Visit,
-    pub(super) caller: Caller,
-}
-
-impl SignedInVisit {
-    /// `None` if the person is not signed in.
-    pub(super) fn of(visit: Visit) -> Option<Self> {
-        let caller = visit.caller()?.clone();
-        Some(Self { visit, caller })
-    }
-}
-
-impl Deref for SignedInVisit {
-    type Target = Visit;
-
-    fn deref(&self) -> &Visit {
-        &self.visit
-    }
-}
-
-impl FromRequestParts<Arc<Pages>> for SignedInVisit {
-    type Rejection = Response;
-
-    async fn from_request_parts(parts: &mut Parts, pages: &Arc<Pages>) -> Result<Self, Response> {
-        let visit = Visit::from_request_parts(parts, pages).await;
-        let visit = visit.map_err(IntoResponse::into_response)?;
-        Self::of(visit).ok_or_else(|| pages.redirect_to_page(SIGN_IN))
-    }
-}
-
 /// Where a person goes who has to sign in.
 pub(super) const SIGN_IN: &str = "/sign-in";
 
 impl Visit {
-    pub(super) fn doorward(&self) -> &Doorward {
+    pub(in crate::http) fn doorward(&self) -> &Doorward {
         self.pages.doorward()
     }
 

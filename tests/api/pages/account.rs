@@ -116,9 +116,9 @@ async fn an_account_is_deleted_with_the_password() {
     assert_shows(&answer, 400, &["This is not your current password."]);
     assert_shows(&browser.post("/account/delete", &[]).await, 400, &["Fill in this field."]);
     let answer = browser.post("/account/delete", &[("password", PASSWORD)]).await;
-    assert_goes_to(&answer, "/account?done=deleted");
+    assert_goes_to(&answer, "/account/deleted");
     assert!(browser.cookies.is_empty());
-    let page = browser.get("/account?done=deleted").await;
+    let page = browser.get("/account/deleted").await;
     assert_shows(&page, 200, &["Your account is deleted", stays]);
     assert_eq!(server.login("ada@example.com", PASSWORD).await.status, 404);
     browser.cookies = cookies;
@@ -181,6 +181,6 @@ async fn a_person_without_a_password_leaves_soon_after_a_sign_in() {
 
     let mut browser = sign_up("nora@example.org").await;
     let answer = browser.post("/account/delete", &[]).await;
-    assert_goes_to(&answer, "/account?done=deleted");
+    assert_goes_to(&answer, "/account/deleted");
     assert_eq!(answer.set_cookies().len(), 1);
 }

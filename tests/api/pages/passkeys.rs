@@ -302,7 +302,7 @@ async fn somebody_with_only_a_passkey_changes_the_address_and_leaves() {
     let page = confirm(&mut browser, "delete").await;
     assert_shows(&page, 200, &["<details id=\"delete\" open>", "Delete my account for good"]);
     let answer = browser.post("/account/delete", &[]).await;
-    assert_goes_to(&answer, "/account?done=deleted");
+    assert_goes_to(&answer, "/account/deleted");
     assert!(!browser.is_signed_in().await);
 }
 

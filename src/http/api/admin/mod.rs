@@ -24,3 +24,5 @@ pub mod status;
 mod target;
 pub mod users;
 mod version;
+
+pub(in crate::http) use self::target::Named;

@@ -3,8 +3,8 @@
 use axum::{http::StatusCode, response::Response};
 
 use super::super::{
+    signed_in::SignedInVisit,
     view::{Activity, ActivityBy, ActivityRow, MAX_ACTIVITY_ROWS},
-    visit::SignedInVisit,
 };
 use crate::{
     account::audit::activity_of,

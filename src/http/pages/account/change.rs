@@ -3,7 +3,7 @@
 use axum::response::Response;
 
 use super::{
-    super::{form_refusal::FormFailure, view::FailedForm, visit::SignedInVisit},
+    super::{form_refusal::FormFailure, signed_in::SignedInVisit, view::FailedForm},
     ACCOUNT, EMAIL, Outcome, PASSWORD, page,
 };
 use crate::{

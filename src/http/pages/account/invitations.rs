@@ -12,9 +12,10 @@ use axum::{
 use super::super::{
     answer::Pages,
     form_refusal::{FormFailure, FormRefusal},
+    signed_in::SignedInVisit,
     text::Notice,
     view::{InvitationRow, Invitations, MAX_INVITATION_ROWS, Ticket},
-    visit::{SignedInVisit, Visit},
+    visit::Visit,
 };
 use crate::{
     account::invite::{by_user, may_invite, of_user, revoke_own},

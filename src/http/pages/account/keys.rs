@@ -7,9 +7,9 @@ use axum::response::Response;
 
 use super::super::{
     form_refusal::{FormFailure, FormRefusal},
+    signed_in::SignedInVisit,
     text::Notice,
     view::{KeyApp, KeyRow, KeyState, Keys, MAX_KEY_ROWS},
-    visit::SignedInVisit,
 };
 use crate::{
     access::{

@@ -1,10 +1,16 @@
-//! The form of the account that deletes it.
+//! The form of the account that deletes it, and the page that follows.
 
-use axum::response::Response;
+use axum::{http::StatusCode, response::Response};
 
 use super::{
-    super::{form_refusal::FormFailure, view::FailedForm, visit::SignedInVisit},
-    DELETE, DELETED, Outcome, page,
+    super::{
+        form_refusal::FormFailure,
+        signed_in::SignedInVisit,
+        text::{LinkTo, Message},
+        view::FailedForm,
+        visit::Visit,
+    },
+    DELETE, Outcome, page,
 };
 use crate::{
     account::{leave::leave, proof::Proof},
@@ -34,7 +40,7 @@ pub(in crate::http) async fn delete(
     };
     match deleted {
         Ok(()) => {
-            let mut response = visit.redirect(&format!("/account?done={DELETED}"));
+            let mut response = visit.redirect("/account/deleted");
             visit.remove_cookie(&mut response);
             Ok(response)
         }
@@ -44,4 +50,14 @@ pub(in crate::http) async fn delete(
             page(&visit, Outcome::Refused(&refusal, failed)).await
         }
     }
+}
+
+/// `GET /account/deleted`: what stays of an account that its user has just deleted.
+pub(in crate::http) async fn show_deleted(visit: Visit) -> Response {
+    if visit.caller().is_some() {
+        return visit.redirect("/account");
+    }
+    let kept_days = visit.doorward().settings().audit.longest_retention_days();
+    let message = Message::AccountDeleted { kept_days };
+    visit.message(StatusCode::OK, message, LinkTo::Start, "/")
 }

@@ -10,8 +10,6 @@ mod security;
 mod sessions;
 mod verify;
 
-use std::sync::Arc;
-
 use axum::{
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
@@ -21,9 +19,9 @@ use self::apps::apps;
 pub(in crate::http) use self::{
     activity::show_activity,
     change::{cancel_email, change_email, change_name, change_password, send_email_again},
-    invitations::{invite, revoke_invitation, show_invitations},
+    invitations::{InviterVisit, invite, revoke_invitation, show_invitations},
     keys::{create_key, revoke_key, show_keys},
-    leave::delete,
+    leave::{delete, show_deleted},
     security::{
         add_key, add_passkey, confirm_totp, remove_device, remove_passkey, remove_totp,
         rename_passkey, replace_codes, show_add_key, show_add_passkey, show_passkey, show_security,
@@ -35,10 +33,10 @@ pub(in crate::http) use self::{
 use super::{
     form_refusal::{FormFailure, FormRefusal},
     return_target::{AppTarget, with_target},
+    signed_in::SignedInVisit,
     step_up_request::{DELETE, EMAIL, PASSWORD, way_to},
-    text::{LinkTo, Message, Notice},
+    text::Notice,
     view::{self, Confirm, FailedForm, OpenForm, SessionRow},
-    visit::{SIGN_IN, SignedInVisit, Visit},
 };
 use crate::{
     account::{self, proof::is_fresh},
@@ -46,17 +44,8 @@ use crate::{
     user::Email,
 };
 
-pub(in crate::http) async fn show(visit: Visit) -> Result<Response, Error> {
-    let (done, pages) = (visit.parameter("done"), Arc::clone(&visit.pages));
-    if visit.caller().is_none() && done.as_deref() == Some(DELETED) {
-        let kept_days = pages.doorward().settings().audit.longest_retention_days();
-        let message = Message::AccountDeleted { kept_days };
-        return Ok(visit.message(StatusCode::OK, message, LinkTo::Start, "/"));
-    }
-    let Some(visit) = SignedInVisit::of(visit) else {
-        return Ok(pages.redirect_to_page(SIGN_IN));
-    };
-    let notice = match done.as_deref() {
+pub(in crate::http) async fn show(visit: SignedInVisit) -> Result<Response, Error> {
+    let notice = match visit.parameter("done").as_deref() {
         Some("name") => Some(Notice::NameChanged),
         Some("email") => Some(Notice::EmailChanged),
         Some("password") => Some(Notice::PasswordChanged),
@@ -77,7 +66,7 @@ pub(in crate::http) async fn show(visit: Visit) -> Result<Response, Error> {
 }
 
 /// Where those return to who have proved once more who they are. They repeat what they wanted.
-const ACCOUNT: &str = "/account";
+pub(in crate::http) const ACCOUNT: &str = "/account";
 
 impl SignedInVisit {
     /// The refusal that a form shows. Those who have to prove once more who they are are led to where they do, and return to
@@ -98,13 +87,10 @@ impl SignedInVisit {
     }
 
     /// The redirect of a person who has to prove once more who they are, and returns to the page `next`.
-    pub(super) fn way_to_step_up(&self, next: &str, app: Option<&AppTarget>) -> Response {
+    pub(in crate::http) fn way_to_step_up(&self, next: &str, app: Option<&AppTarget>) -> Response {
         self.redirect(&with_target(&way_to(next), app))
     }
 }
-
-/// What an account that was just deleted leaves behind in the URL.
-const DELETED: &str = "deleted";
 
 /// What just happened with the account.
 enum Outcome<'a> {

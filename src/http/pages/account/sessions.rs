@@ -2,7 +2,7 @@
 
 use axum::response::Response;
 
-use super::super::visit::{SignedInVisit, Visit};
+use super::super::{signed_in::SignedInVisit, visit::Visit};
 use crate::{
     account::sessions,
     http::{Error, form::PageForm},

@@ -12,9 +12,10 @@ use super::super::{
     answer::Pages,
     form_refusal::FormRefusal,
     return_target::{AppTarget, MAX_PATH_BYTES, seal_path, with_target},
+    signed_in::SignedInVisit,
     text::{Done, LinkTo, Message, Texts},
     view::{Frame, PageContext, Place, RefusedForm},
-    visit::{SIGN_IN, SessionUse, SignedInVisit, Visit},
+    visit::{SIGN_IN, SessionUse, Visit},
 };
 use crate::{
     access::{
@@ -33,7 +34,7 @@ pub(in crate::http) struct AdminVisit<S> {
     /// What the person may do.
     pub(super) scopes: Scopes,
     /// Who gives orders.
-    pub(super) by: Administrator,
+    pub(in crate::http) by: Administrator,
     scope: PhantomData<S>,
 }
 

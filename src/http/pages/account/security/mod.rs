@@ -5,8 +5,6 @@ mod passkeys;
 mod recovery_codes;
 mod totp;
 
-use std::sync::Arc;
-
 use axum::{
     http::StatusCode,
     response::{IntoResponse, Response},
@@ -24,9 +22,10 @@ use super::super::{
     answer::allow_script,
     form_refusal::FormRefusal,
     return_target::{AppTarget, with_target},
+    signed_in::SignedInVisit,
     text::Notice,
     view::{DeviceRow, MAX_DEVICE_ROWS, PasskeyRow, RemoveFactor, Security, Signal},
-    visit::{SIGN_IN, SignedInVisit, Visit},
+    visit::SIGN_IN,
 };
 use crate::{
     access::guard::Ask,
@@ -47,11 +46,8 @@ use crate::{
 
 const SECURITY: &str = "/account/security";
 
-pub(in crate::http) async fn show_security(visit: Visit) -> Result<Response, Error> {
-    let (app, pages) = (AppTarget::of(&visit), Arc::clone(&visit.pages));
-    let Some(visit) = SignedInVisit::of(visit) else {
-        return Ok(pages.redirect_to_page(&with_target(SIGN_IN, app.as_ref())));
-    };
+pub(in crate::http) async fn show_security(visit: SignedInVisit) -> Result<Response, Error> {
+    let app = AppTarget::of(&visit);
     let notice = match visit.parameter("done").as_deref() {
         Some("confirmed") => Some(Notice::Confirmed),
         Some("recovered") => Some(Notice::Recovered),

@@ -11,8 +11,8 @@ use super::{
         answer::allow_script,
         form_refusal::{FormFailure, FormRefusal},
         return_target::{AppTarget, with_target},
+        signed_in::SignedInVisit,
         view::{AddPasskey, EditPasskey},
-        visit::SignedInVisit,
     },
     Outcome, SECURITY, ask_to_remove, enrolled, is_confirmed, row,
 };

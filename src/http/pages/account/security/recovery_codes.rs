@@ -3,7 +3,7 @@
 use axum::{http::StatusCode, response::Response};
 
 use super::{
-    super::super::{form_refusal::FormFailure, view::RecoveryCodes, visit::SignedInVisit},
+    super::super::{form_refusal::FormFailure, signed_in::SignedInVisit, view::RecoveryCodes},
     Outcome, SECURITY,
 };
 use crate::{

@@ -6,8 +6,8 @@ use super::{
     super::super::{
         form_refusal::{FormFailure, FormRefusal},
         return_target::{AppTarget, with_target},
+        signed_in::SignedInVisit,
         view::SetUpTotp,
-        visit::SignedInVisit,
     },
     Outcome, SECURITY, ask_to_remove, enrolled, is_confirmed,
 };

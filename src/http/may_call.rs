@@ -1,0 +1,152 @@
+//! Who may call a route. A handler says it by the type of an argument, which only the extractor makes:
+//!
+//! | argument | whom it lets through | anybody else | whoever lacks a second factor that everybody needs |
+//! |---|---|---|---|
+//! | none of these, [`Visit`] | anybody | | is let through |
+//! | [`Bearer`] | a user with a token, to their own account | 401 | is let through |
+//! | [`Refreshing`] | a user with a token, which may have expired | 401 | is let through |
+//! | [`Inviter`] | a user with a token, to invite others | 401 | 401 |
+//! | [`Admin`] | the operator, a user with a token, or an API key, with a scope | 401 | 401 |
+//! | [`FreshAdmin`] | the same, a user only if they have signed in lately | 401 | 401 |
+//! | [`OperatorOnly`] | the operator | 404 | |
+//! | [`AuthenticatedClient`] | an OAuth client | 401 | |
+//! | [`SignedInVisit`], [`SignedInForm`] | a person with a session cookie, to their own account | to sign in and back | is let through |
+//! | [`InviterVisit`] | a person with a session cookie, to invite others | to the account | to the account |
+//! | [`AdminVisit`], [`LiveAdminVisit`] | a person with a session cookie, with a scope | to sign in and back, or 404, or 403 | to the account |
+//! | [`FreshAdminVisit`] | the same, if they have signed in lately | to a step-up and back | to the account |
+//!
+//! A [`Standing`] asks again as long as the request lasts. The routes of apps that embed the service have [`Only`](super::only::Only).
+//! Guards decide in `forward_auth`. A second factor is asked for in `doorward/admission.rs` alone.
+
+use axum::{
+    extract::{Path, RawQuery, Request, State},
+    http::HeaderMap,
+};
+
+use super::{
+    admin::{Admin, FreshAdmin, Needs, OperatorOnly},
+    api::{admin::Named, refresh::Refreshing},
+    bearer::{Bearer, Inviter},
+    form::{Form, PageForm},
+    oauth::{AuthenticatedClient, TokenField},
+    pages::{
+        SignedInForm, SignedInVisit, Visit,
+        account::InviterVisit,
+        admin::{AdminVisit, FreshAdminVisit, LiveAdminVisit},
+    },
+    query::Query,
+    standing::Standing,
+};
+use crate::{
+    access::{policy::Policy, scope::Scope},
+    network::Requester,
+};
+
+/// Who may call a route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MayCall {
+    Anyone,
+    /// A user: with a token in the API, with a session cookie on a page.
+    SignedIn,
+    /// A user who may invite others.
+    Inviter,
+    /// An OAuth client, with its name and secret.
+    Client,
+    /// An administrator with the scope: the operator on the machine, a user whose role has it, or an API key.
+    Admin(Scope),
+    /// The same, but a person must have signed in lately.
+    Fresh(Scope),
+    /// The operator on the machine.
+    Operator,
+}
+
+/// An argument of a handler.
+pub(super) trait Argument {
+    /// Whom it lets through.
+    const MAY_CALL: MayCall;
+}
+
+/// The arguments of a handler, as axum names them: a marker, and the type of each.
+pub(super) trait Arguments {
+    /// Whom the first that does not let everybody through lets through.
+    const MAY_CALL: MayCall;
+}
+
+macro_rules! arguments {
+    ($($argument:ident),*) => {
+        impl<M, $($argument: Argument),*> Arguments for (M, $($argument,)*) {
+            const MAY_CALL: MayCall = first_limit(&[$($argument::MAY_CALL),*]);
+        }
+    };
+}
+
+arguments!();
+arguments!(A);
+arguments!(A, B);
+arguments!(A, B, C);
+arguments!(A, B, C, D);
+arguments!(A, B, C, D, E);
+arguments!(A, B, C, D, E, F);
+arguments!(A, B, C, D, E, F, G);
+
+const fn first_limit(arguments: &[MayCall]) -> MayCall {
+    match arguments {
+        [] => MayCall::Anyone,
+        [MayCall::Anyone, others @ ..] => first_limit(others),
+        [limit, ..] => *limit,
+    }
+}
+
+macro_rules! lets_through {
+    ($($may_call:expr => [$($parameter:tt)*] $argument:ty;)+) => {
+        $(impl<$($parameter)*> Argument for $argument {
+            const MAY_CALL: MayCall = $may_call;
+        })+
+    };
+}
+
+lets_through! {
+    MayCall::Anyone => [S] State<S>;
+    MayCall::Anyone => [T] Path<T>;
+    MayCall::Anyone => [T, R] Result<Path<T>, R>;
+    MayCall::Anyone => [T] Named<T>;
+    MayCall::Anyone => [] RawQuery;
+    MayCall::Anyone => [] Query;
+    MayCall::Anyone => [] HeaderMap;
+    MayCall::Anyone => [] Requester;
+    MayCall::Anyone => [] Request;
+    MayCall::Anyone => [] Form;
+    MayCall::Anyone => [] PageForm;
+    MayCall::Anyone => [] TokenField;
+    MayCall::Anyone => [] Visit;
+    MayCall::SignedIn => [P: Policy] Bearer<P>;
+    MayCall::SignedIn => [] Refreshing;
+    MayCall::SignedIn => [] SignedInVisit;
+    MayCall::SignedIn => [] SignedInForm;
+    MayCall::Inviter => [] Inviter;
+    MayCall::Inviter => [] InviterVisit;
+    MayCall::Client => [] AuthenticatedClient;
+    MayCall::Admin(S::SCOPE) => [S: Needs] Admin<S>;
+    MayCall::Admin(S::SCOPE) => [S: Needs] AdminVisit<S>;
+    MayCall::Admin(S::SCOPE) => [S: Needs] LiveAdminVisit<S>;
+    MayCall::Fresh(S::SCOPE) => [S: Needs] FreshAdmin<S>;
+    MayCall::Fresh(S::SCOPE) => [S: Needs] FreshAdminVisit<S>;
+    MayCall::Operator => [] OperatorOnly;
+    G::MAY_CALL => [G: Argument, S] Standing<G, S>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::admin::AuditRead;
+
+    #[test]
+    fn the_first_argument_that_does_not_let_everybody_through_decides() {
+        assert_eq!(first_limit(&[]), MayCall::Anyone);
+        assert_eq!(first_limit(&[MayCall::Anyone, MayCall::Anyone]), MayCall::Anyone);
+        let arguments = [MayCall::Anyone, MayCall::SignedIn, MayCall::Operator];
+        assert_eq!(first_limit(&arguments), MayCall::SignedIn);
+        type Handler = ((), State<()>, Standing<Admin<AuditRead>, ()>, Form);
+        assert_eq!(<Handler as Arguments>::MAY_CALL, MayCall::Admin(Scope::AuditRead));
+    }
+}
