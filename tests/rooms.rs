@@ -13,12 +13,27 @@ type Module = Vec<String>;
 #[test]
 fn every_room_uses_only_rooms_below_it() {
     let tree = Tree::read();
-    let levels = levels_of_architecture();
+    let levels = levels_of_architecture("rooms");
     let named: BTreeSet<_> = levels.iter().flatten().cloned().collect();
     assert_eq!(named, tree.children_of(&[]), "the rooms of ARCHITECTURE.md and of src/");
     let level = |room: &String| levels.iter().position(|rooms| rooms.contains(room));
     let mut uses = tree.uses_between_children_of(&[]);
     uses.retain(|(user, used)| level(user) >= level(used));
+    assert!(uses.is_empty(), "each uses a room that is not below it: {uses:#?}");
+}
+
+#[test]
+fn every_room_of_http_uses_only_rooms_below_it() {
+    let (tree, http) = (Tree::read(), ["http".to_owned()]);
+    let levels = levels_of_architecture("http-rooms");
+    let named: BTreeSet<_> = levels.iter().flatten().cloned().collect();
+    assert!(named.is_subset(&tree.children_of(&http)), "{named:?}");
+    // A file without a level is below those that have one.
+    let level = |room: &String| levels.iter().position(|rooms| rooms.contains(room));
+    let mut uses = tree.uses_between_children_of(&http);
+    uses.retain(|(user, used)| {
+        level(used).is_some_and(|used| level(user).is_none_or(|user| user >= used))
+    });
     assert!(uses.is_empty(), "each uses a room that is not below it: {uses:#?}");
 }
 
@@ -161,7 +176,7 @@ fn collect(folder: &Path, module: &mut Module, files: &mut BTreeMap<Module, Stri
             module.pop();
         } else if path.extension().is_some_and(|extension| extension == "rs")
             && name != "main"
-            && name != "tests"
+            && !name.ends_with("tests")
         {
             let text = fs::read_to_string(&path).unwrap();
             let text = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
@@ -268,11 +283,11 @@ fn exported_by_the_root(lib: &str) -> BTreeMap<String, Module> {
     homes
 }
 
-/// The levels of ARCHITECTURE.md, the uppermost first: the block that is marked `rooms`.
-fn levels_of_architecture() -> Vec<BTreeSet<String>> {
+/// The levels of ARCHITECTURE.md, the uppermost first: the block with this mark.
+fn levels_of_architecture(mark: &str) -> Vec<BTreeSet<String>> {
     let text =
         fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("ARCHITECTURE.md")).unwrap();
-    let block = text.split("```rooms\n").nth(1).expect("a block that is marked `rooms`");
+    let block = text.split(&format!("```{mark}\n")).nth(1).expect("a block with this mark");
     let block = block.split("```").next().unwrap_or_default();
     block.lines().map(|line| line.split_whitespace().map(str::to_owned).collect()).collect()
 }

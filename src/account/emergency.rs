@@ -1,25 +1,36 @@
 //! The cure after a theft of the database, a backup or the keys: everything that a copy could be used for becomes void.
 
+use serde::{Deserialize, Serialize};
+
 use super::effects::password_removed;
 use crate::{
     Doorward,
     clock::Timestamp,
     event::{Administrator, EventKind},
     store::{self, Effects, NewPasswords, Revoked},
-    token::{KeyId, shared_secret::SharedSecret, signing_keys},
+    token::{shared_secret::SharedSecret, signing_keys},
     user::{Role, User},
 };
 
 /// What was replaced and revoked.
-pub(crate) struct Emergency {
-    /// Signing keys that were revoked.
-    pub(crate) keys: Vec<KeyId>,
-    /// Signing keys that stay, because they are in the operator's own file.
-    pub(crate) keys_in_file: Vec<KeyId>,
-    /// What was revoked in the database.
-    pub(crate) revoked: Revoked,
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EmergencyReport {
+    /// The signing keys that were revoked.
+    pub keys_revoked: Vec<String>,
+    /// The signing keys that stay, because they are in the operator's own file.
+    pub keys_in_file: Vec<String>,
+    pub sessions_ended: usize,
+    /// Links and codes in mails, and reset codes, that are void.
+    pub codes_revoked: usize,
+    /// Mails with such a link or code that waited and were deleted.
+    pub mails_deleted: usize,
+    pub invitations_revoked: usize,
+    pub api_keys_revoked: usize,
+    pub passwords_removed: usize,
     /// Users without their password who get a link by mail to set a new one.
-    pub(crate) mailed: usize,
+    #[serde(default)]
+    pub links_mailed: usize,
 }
 
 /// Whose passwords are removed: `all`, `none` or `role:NAME`.
@@ -46,7 +57,7 @@ pub(crate) async fn run(
     doorward: &Doorward,
     new_passwords: &NewPasswords,
     by: &Administrator,
-) -> Result<Emergency, EmergencyError> {
+) -> Result<EmergencyReport, EmergencyError> {
     let secret = SharedSecret::random();
     doorward.keys().replace_cookie_secret(&secret).await?;
     doorward.use_cookie_secret(secret);
@@ -56,7 +67,7 @@ pub(crate) async fn run(
     let now = doorward.now();
     let revoked = doorward.store().revoke_everything(new_passwords, now, &effects).await?;
     // Links that were made before are void. Whoever gets none asks for one, as after a forgotten password.
-    let mailed = match doorward.sends_mail() && revoked.passwords > 0 {
+    let links_mailed = match doorward.sends_mail() && revoked.passwords > 0 {
         true => mail_links(doorward, now).await.unwrap_or_else(|error| {
             tracing::warn!(%error, "not everybody whose password was removed is mailed a link to set a new one");
             0
@@ -64,10 +75,21 @@ pub(crate) async fn run(
         false => 0,
     };
     let keys_in_file = match doorward.settings().key_file {
-        Some(_) => doorward.keys().list().await.into_iter().map(|key| key.id).collect(),
+        Some(_) => doorward.keys().list().await.iter().map(|key| key.id.to_string()).collect(),
         None => Vec::new(),
     };
-    Ok(Emergency { keys, keys_in_file, revoked, mailed })
+    let Revoked { sessions, one_time_secrets, mails, invitations, api_keys, passwords } = revoked;
+    Ok(EmergencyReport {
+        keys_revoked: keys.iter().map(ToString::to_string).collect(),
+        keys_in_file,
+        sessions_ended: sessions,
+        codes_revoked: one_time_secrets,
+        mails_deleted: mails,
+        invitations_revoked: invitations,
+        api_keys_revoked: api_keys,
+        passwords_removed: passwords,
+        links_mailed,
+    })
 }
 
 /// How many users are read and mailed at once.

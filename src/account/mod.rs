@@ -1,6 +1,7 @@
 //! Account operations, shared by the JSON API, the command line and apps that embed Doorward. Each function takes
 //! validated values and the requester, and returns the outcome. It throttles, hashes, stores and logs as needed.
 
+pub(crate) mod activity;
 pub(crate) mod app_sign_in;
 pub(crate) mod audit;
 pub(crate) mod backup;

@@ -8,9 +8,9 @@ use axum::http::Method;
 use super::{Output, block_on, print_json};
 use crate::{
     Settings,
-    account::emergency::parse_new_passwords,
+    account::emergency::{EmergencyReport, parse_new_passwords},
     control::AdminClient,
-    http::api::admin::emergency::{self, EmergencyReport},
+    http::api::admin::emergency,
     user::Role,
 };
 

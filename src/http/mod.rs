@@ -4,6 +4,7 @@ pub mod admin;
 mod answer;
 pub mod api;
 mod app;
+mod audit_filter;
 mod basic;
 pub mod bearer;
 mod browser;
@@ -11,14 +12,17 @@ mod client_ip;
 mod cors;
 #[cfg(feature = "cli")]
 pub(crate) mod dev;
+mod downloads;
 mod error;
 mod factor_challenge;
 mod form;
 mod forward_auth;
 mod handler;
+mod html;
 mod may_call;
 mod oauth;
 pub mod only;
+mod openapi;
 #[cfg(feature = "cli")]
 mod operations;
 mod other_sites;
@@ -52,7 +56,7 @@ pub use self::{
 };
 use self::{
     forward_auth::{GuardKind, GuardRoutes},
-    pages::Pages,
+    html::Pages,
     routes::{Route, RouteHandler, routes},
 };
 use crate::Doorward;

@@ -19,7 +19,7 @@ use super::{
     client_ip::{is_trusted, peer},
     cors,
     error::Error,
-    pages::Pages,
+    html::Pages,
 };
 use crate::access::guard::{host_of, is_loopback_host};
 

@@ -10,7 +10,6 @@ pub(super) mod logout;
 pub(super) mod look_up;
 pub(super) mod mail_code;
 pub(super) mod me;
-pub(super) mod openapi;
 pub(super) mod passkey_origins;
 pub(super) mod refresh;
 pub(super) mod register;

@@ -12,6 +12,7 @@ use super::{
     Decided, GuardRoutes,
     app_request::{AppRequest, Redirection, UseOfAnswer},
     declared::{refusal, report},
+    in_place::WaysOn,
 };
 use crate::{
     access::{
@@ -22,7 +23,7 @@ use crate::{
     account::app_sign_in::CodeError,
     http::{
         error::{Error, add_decision},
-        pages::{CROSS_ORIGIN_OPENER_POLICY, WaysOn},
+        html::answer::CROSS_ORIGIN_OPENER_POLICY,
     },
 };
 

@@ -10,6 +10,7 @@ pub(super) mod fast_path;
 mod forwarded_request;
 mod full_answer;
 pub(super) mod identity;
+mod in_place;
 mod key_answer;
 mod sent_key;
 
@@ -31,7 +32,7 @@ use self::{
 use super::{
     cors,
     error::Error,
-    pages::Pages,
+    html::Pages,
     paths::{AUTHENTICATED_GUARD, DECLARED_GUARD, DESIGNATED_GUARD, GUARD_PREFIX, SEGMENT},
     request_log::log_guarded_request,
 };

@@ -9,7 +9,7 @@ use axum::{
 
 use super::{
     answer::{Pages, VARY},
-    refused::{may_see_reason, path_of},
+    decision::{may_see_reason, path_of},
     return_target::{MAX_PATH_BYTES, is_own_path, seal_path},
     view::Refused,
     visit::SIGN_IN,

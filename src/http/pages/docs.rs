@@ -8,7 +8,7 @@ use super::{
     answer::{FixedPage, Pages, branding, content_security_policy},
     view::{Docs, PageContext, Style},
 };
-use crate::{http::api::openapi::document, language::Language};
+use crate::{http::openapi::document, language::Language};
 
 pub(in crate::http) async fn show(State(pages): State<Arc<Pages>>) -> Response {
     pages.docs(page)

@@ -3,7 +3,6 @@
 
 pub(super) mod account;
 pub(super) mod admin;
-mod answer;
 mod app_route;
 pub(super) mod docs;
 mod error_page;
@@ -11,7 +10,6 @@ pub(super) mod factor;
 pub(super) mod factor_reset;
 pub(super) mod forgot;
 mod form_refusal;
-mod in_place;
 pub(super) mod mail_code;
 mod mail_request;
 mod one_time;
@@ -28,9 +26,7 @@ mod signed_in;
 pub(super) mod start;
 pub(super) mod step_up;
 mod step_up_request;
-pub(super) mod text;
 pub(super) mod verify;
-pub(super) mod view;
 mod visit;
 
 use std::sync::Arc;
@@ -38,13 +34,13 @@ use std::sync::Arc;
 use axum::extract::FromRef;
 
 pub(super) use self::{
-    answer::{CROSS_ORIGIN_OPENER_POLICY, Pages},
     app_route::AppRoute,
     error_page::{for_other_paths, for_pages},
-    in_place::WaysOn,
     signed_in::{SignedInForm, SignedInVisit},
     visit::Visit,
 };
+pub(super) use super::html::Pages;
+use super::html::{answer, decision, text, view};
 use crate::Doorward;
 
 impl FromRef<Arc<Pages>> for Doorward {

@@ -1,7 +1,5 @@
 //! `GET /refused/<decision>`: which app refused a request, and why, for those who may see it.
 
-use std::net::IpAddr;
-
 use axum::{
     extract::{Path, rejection::PathRejection},
     http::StatusCode,
@@ -9,30 +7,15 @@ use axum::{
 };
 
 use super::{
+    decision::may_see_reason,
     text::Message,
     view::{MessagePage, Refused, Why, WhyStep},
     visit::Visit,
 };
 use crate::{
-    Doorward,
-    access::{caller::Caller, guard::Step, refusals::Refusal, scope::Scope},
-    http::{Error, admin::scopes_at},
+    access::{guard::Step, refusals::Refusal},
+    http::Error,
 };
-
-/// The page about a decision.
-pub(super) fn path_of(decision: &str) -> String {
-    format!("/refused/{decision}")
-}
-
-/// Whether a person at this address may see why a guard has refused: whoever sees it in the administration.
-pub(super) fn may_see_reason(
-    doorward: &Doorward,
-    caller: &Caller,
-    decision: &str,
-    address: IpAddr,
-) -> bool {
-    scopes_at(doorward, caller, &path_of(decision), address).contains(Scope::GuardsRead)
-}
 
 pub(in crate::http) async fn show(
     visit: Visit,

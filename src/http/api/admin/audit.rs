@@ -1,7 +1,5 @@
 //! `/api/admin/audit`: the audit trail, its checkpoint, proofs, a verification and its export.
 
-use std::convert::Infallible;
-
 use axum::{
     body::{Body, Bytes},
     extract::{Path, State},
@@ -13,25 +11,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Doorward,
-    account::{
-        audit::{self, AuditEvent, DayCounts},
-        look_up,
-    },
+    account::audit::{self, AuditEvent, DayCounts},
     audit::{Record, SignedCheckpoint, VerifierKey, to_ocsf},
-    clock::Timestamp,
-    event::{Administrator, EventKind},
+    event::Administrator,
     fault::Fault,
     http::{
         Error,
         admin::{Admin, AuditRead},
         answer::{NO_STORE, NOSNIFF, NoStore},
+        audit_filter::{filter, not},
         form::Form,
         query::Query,
         slow_answer,
         standing::Standing,
     },
-    store::AuditFilter,
-    user::UserId,
 };
 
 /// A page of events.
@@ -246,45 +239,4 @@ pub(in crate::http) async fn verify(
     let by = Administrator::clone(&standing);
     let verified = async move { audit::verify(&doorward, checkpoints, key, &by).await };
     slow_answer::answer(standing, verified).await
-}
-
-/// The fields `from`, `to`, `user` and `kind`. `None` if one is not valid.
-pub(in crate::http) async fn filter(
-    doorward: &Doorward,
-    query: &mut Form,
-) -> Result<Option<AuditFilter>, Error> {
-    let time = |text: String| {
-        Timestamp::parse(&text).ok_or_else(|| not("a day or a time, such as 2027-01-15T08:00:00Z"))
-    };
-    let from = query.optional("from", time);
-    let to = query.optional("to", time);
-    let kind = query.optional("kind", |kind| match EventKind::NAMES.contains(&&*kind) {
-        true => Ok(kind),
-        false => Err(not("a kind of event")),
-    });
-    let user = query.optional("user", Ok);
-    let (Ok(from), Ok(to), Ok(kind), Ok(user)) = (from, to, kind, user) else { return Ok(None) };
-    let user = match user {
-        None => None,
-        Some(user) => match user_id(doorward, &user).await? {
-            Some(id) => Some(id),
-            None => {
-                let _ = query.record::<Infallible>("user", not("a user"));
-                return Ok(None);
-            }
-        },
-    };
-    Ok(Some(AuditFilter { from, to, user, kind }))
-}
-
-/// The id of a user, by id or address. Events of deleted users are found by their id.
-async fn user_id(doorward: &Doorward, user: &str) -> Result<Option<UserId>, Error> {
-    if let Ok(id) = user.parse() {
-        return Ok(Some(id));
-    }
-    Ok(look_up::user_by_id_or_email(doorward, user).await?.map(|user| user.id))
-}
-
-fn not(what: &str) -> Fault {
-    Fault::malformed(format!("Expected {what}"))
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Doorward,
-    account::emergency::{self, EmergencyError},
+    account::emergency::{self, EmergencyError, EmergencyReport},
     fault::Fault,
     http::{
         Error,
@@ -13,7 +13,6 @@ use crate::{
         answer::NoStore,
         form::Form,
     },
-    store::Revoked,
 };
 
 /// What to do.
@@ -22,46 +21,6 @@ use crate::{
 pub struct Emergency {
     /// Whose passwords are removed: `all`, `none`, or `role:` and a role.
     pub new_passwords: String,
-}
-
-/// What was replaced and revoked.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct EmergencyReport {
-    /// The signing keys that were revoked.
-    pub keys_revoked: Vec<String>,
-    /// The signing keys that stay, because they are in the operator's own file.
-    pub keys_in_file: Vec<String>,
-    pub sessions_ended: usize,
-    /// Links and codes in mails, and reset codes, that are void.
-    pub codes_revoked: usize,
-    /// Mails with such a link or code that waited and were deleted.
-    pub mails_deleted: usize,
-    pub invitations_revoked: usize,
-    pub api_keys_revoked: usize,
-    pub passwords_removed: usize,
-    /// Users without their password who get a link by mail to set a new one.
-    #[serde(default)]
-    pub links_mailed: usize,
-}
-
-impl From<emergency::Emergency> for EmergencyReport {
-    fn from(emergency: emergency::Emergency) -> Self {
-        let emergency::Emergency { keys, keys_in_file, revoked, mailed } = emergency;
-        let Revoked { sessions, one_time_secrets, mails, invitations, api_keys, passwords } =
-            revoked;
-        Self {
-            keys_revoked: keys.iter().map(ToString::to_string).collect(),
-            keys_in_file: keys_in_file.iter().map(ToString::to_string).collect(),
-            sessions_ended: sessions,
-            codes_revoked: one_time_secrets,
-            mails_deleted: mails,
-            invitations_revoked: invitations,
-            api_keys_revoked: api_keys,
-            passwords_removed: passwords,
-            links_mailed: mailed,
-        }
-    }
 }
 
 pub(in crate::http) async fn run(
@@ -77,7 +36,7 @@ pub(in crate::http) async fn run(
         return Err(form.into_error());
     };
     let done = emergency::run(&doorward, &new_passwords, &admin).await?;
-    Ok(NoStore(StatusCode::OK, done.into()))
+    Ok(NoStore(StatusCode::OK, done))
 }
 
 impl From<EmergencyError> for Error {

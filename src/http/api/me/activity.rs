@@ -7,8 +7,11 @@ use serde_json::{Map, Value};
 use crate::{
     Doorward,
     access::policy::Authenticated,
-    account::audit::{self, AuditEvent},
-    audit::{Outcome, Record, RecordedActor},
+    account::{
+        activity::By,
+        audit::{self, AuditEvent},
+    },
+    audit::{Outcome, Record},
     fault::Fault,
     http::{Error, answer::NoStore, bearer::Bearer, query::Query},
     user::UserId,
@@ -36,38 +39,6 @@ pub(crate) struct OwnEvent {
     user_agent: Option<String>,
     #[serde(skip_serializing_if = "Map::is_empty")]
     details: Map<String, Value>,
-}
-
-/// Who has caused an event, as its user sees it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) enum By {
-    /// The user, or somebody with their session.
-    You,
-    /// Somebody who has not shown who they are.
-    Unknown,
-    /// An administrator or the operator.
-    Administrator,
-    /// The service itself.
-    Service,
-}
-
-impl By {
-    pub(crate) fn of(actor: &RecordedActor, user: UserId) -> Self {
-        match actor {
-            actor if actor.person() == Some(&*user.to_string()) => Self::You,
-            RecordedActor::User { .. }
-            | RecordedActor::Key { .. }
-            | RecordedActor::Operator { .. } => Self::Administrator,
-            RecordedActor::Unknown => Self::Unknown,
-            RecordedActor::Service => Self::Service,
-        }
-    }
-
-    /// Whether the user may know where the request came from.
-    pub(crate) fn is_shown_with_client(self) -> bool {
-        matches!(self, Self::You | Self::Unknown)
-    }
 }
 
 impl OwnEvent {

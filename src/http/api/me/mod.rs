@@ -13,7 +13,7 @@ use axum::{extract::State, http::StatusCode};
 use serde::Serialize;
 
 pub(crate) use self::{
-    activity::{By, activity},
+    activity::activity,
     change::change,
     delete::delete,
     export::{export, exported},

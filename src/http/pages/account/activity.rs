@@ -7,8 +7,8 @@ use super::super::{
     view::{Activity, ActivityBy, ActivityRow, MAX_ACTIVITY_ROWS},
 };
 use crate::{
-    account::audit::activity_of,
-    http::{Error, api::me::By},
+    account::{activity::By, audit::activity_of},
+    http::Error,
 };
 
 pub(in crate::http) async fn show_activity(visit: SignedInVisit) -> Result<Response, Error> {

@@ -10,10 +10,7 @@ mod security;
 mod sessions;
 mod verify;
 
-use axum::{
-    http::{HeaderValue, StatusCode, header},
-    response::{IntoResponse, Response},
-};
+use axum::response::Response;
 
 use self::apps::apps;
 pub(in crate::http) use self::{
@@ -40,7 +37,7 @@ use super::{
 };
 use crate::{
     account::{self, proof::is_fresh},
-    http::{Error, admin::scopes_at, answer::NoStore, api::me},
+    http::{Error, admin::scopes_at},
     user::Email,
 };
 
@@ -175,15 +172,3 @@ fn is_admin(visit: &SignedInVisit) -> bool {
 
 /// The most sessions on the page, which has to stay small. Those used last come first.
 const MAX_SESSIONS: usize = 6;
-
-/// `POST /account/export`: what `GET /api/me/export` answers, as a file.
-pub(in crate::http) async fn export(visit: SignedInVisit) -> Result<Response, Error> {
-    if !is_fresh(visit.doorward(), &visit.caller.user, &visit.caller.session) {
-        return Ok(visit.way_to_step_up(ACCOUNT, None));
-    }
-    let exported = me::exported(visit.doorward(), &visit.caller, &visit.requester).await?;
-    let mut response = NoStore(StatusCode::OK, exported).into_response();
-    let disposition = HeaderValue::from_static("attachment; filename=\"account.json\"");
-    response.headers_mut().insert(header::CONTENT_DISPOSITION, disposition);
-    Ok(response)
-}

@@ -1,17 +1,12 @@
 //! `/admin/audit`: the audit trail, filtered by time, user and kind, and its export.
 
-use std::sync::Arc;
-
 use axum::{
     http::{HeaderValue, header},
     response::Response,
 };
 
 use super::{
-    super::{
-        answer::Pages,
-        view::{AuditTrail, Place},
-    },
+    super::view::{AuditTrail, Place},
     AdminVisit, PAGE_ROWS,
 };
 use crate::{
@@ -21,10 +16,9 @@ use crate::{
         Error,
         admin::AuditRead,
         answer::{NO_STORE, NOSNIFF},
-        api::admin::audit::{exported, filter},
+        audit_filter::filter,
         form::PageForm,
         query::Query,
-        standing::Standing,
     },
     user::User,
 };
@@ -64,17 +58,6 @@ pub(super) async fn users_of<S>(
         .flat_map(|event| [event.record.actor.person(), event.record.subject.as_deref()])
         .flatten();
     visit.users(named.filter_map(|id| id.parse().ok()).collect()).await
-}
-
-/// `POST /admin/audit/export`: the events that the filter shows, as a file.
-pub(in crate::http) async fn export(
-    visit: Standing<AdminVisit<AuditRead>, Arc<Pages>>,
-    PageForm(form): PageForm,
-) -> Result<Response, Error> {
-    let mut answer = exported(visit.doorward().clone(), form, &visit.by).await?;
-    let disposition = HeaderValue::from_static("attachment; filename=\"audit.jsonl\"");
-    answer.headers_mut().insert(header::CONTENT_DISPOSITION, disposition);
-    Ok(visit.guard(answer))
 }
 
 /// `POST /admin/audit/proof`: a proof that an event is in the trail, as a file.

@@ -19,7 +19,6 @@ use crate::{
     http::{
         Error,
         admin::{self, StatusRead},
-        api::admin::emergency::EmergencyReport,
         form::{FaultRecorded, PageForm},
     },
 };
@@ -47,8 +46,7 @@ pub(in crate::http) async fn run_emergency(
     });
     match passwords {
         Ok(passwords) => {
-            let done = emergency::run(visit.doorward(), &passwords, &visit.by).await?;
-            let report = EmergencyReport::from(done);
+            let report = emergency::run(visit.doorward(), &passwords, &visit.by).await?;
             let html = EmergencyDone { report: &report }.render(&visit.context());
             let mut response = visit.admin_page(html, None);
             visit.remove_cookie(&mut response);

@@ -4,8 +4,7 @@ use std::cmp::Reverse;
 
 use axum::{
     extract::{Path, rejection::PathRejection},
-    http::{HeaderValue, StatusCode, header},
-    response::{IntoResponse, Response},
+    response::Response,
 };
 
 use super::{
@@ -13,13 +12,13 @@ use super::{
         form_refusal::{FormFailure, FormRefusal},
         view::{MAX_USER_SESSIONS, Place, RefusedForm, Secret, UserPage},
     },
-    AdminVisit, FreshAdminVisit,
+    AdminVisit,
     audit::users_of,
 };
 use crate::{
     access::scope::Scope,
     account::{audit, keys, refused, sessions},
-    http::{Error, admin::UsersRead, answer::NoStore, api::admin::person::exported},
+    http::{Error, admin::UsersRead},
     user::{Roles, User},
 };
 
@@ -27,7 +26,7 @@ use crate::{
 const MAX_EVENTS: usize = 10;
 
 /// The id in the path of a page.
-pub(super) type UserPath = Result<Path<String>, PathRejection>;
+pub(in crate::http) type UserPath = Result<Path<String>, PathRejection>;
 
 pub(in crate::http) async fn show(
     visit: AdminVisit<UsersRead>,
@@ -35,19 +34,6 @@ pub(in crate::http) async fn show(
 ) -> Result<Response, Error> {
     let user = visit.user(id).await?;
     page(&visit, &user, Outcome::default()).await
-}
-
-/// `POST /admin/users/{id}/export`: everything that is stored about the user, as a file.
-pub(in crate::http) async fn export(
-    visit: FreshAdminVisit<UsersRead>,
-    id: UserPath,
-) -> Result<Response, Error> {
-    let user = visit.user(id).await?;
-    let exported = exported(visit.doorward(), &user, &visit.by).await?;
-    let mut response = NoStore(StatusCode::OK, exported).into_response();
-    let disposition = HeaderValue::from_static("attachment; filename=\"user.json\"");
-    response.headers_mut().insert(header::CONTENT_DISPOSITION, disposition);
-    Ok(response)
 }
 
 /// What just happened with the user.
@@ -60,7 +46,7 @@ pub(super) struct Outcome<'a> {
 
 impl<S> AdminVisit<S> {
     /// The user with the id in the path.
-    pub(super) async fn user(&self, id: UserPath) -> Result<User, Error> {
+    pub(in crate::http) async fn user(&self, id: UserPath) -> Result<User, Error> {
         let id = id.ok().and_then(|Path(id)| id.parse().ok()).ok_or(Error::NotFound)?;
         self.doorward().user_by_id(id).await?.ok_or(Error::NotFound)
     }

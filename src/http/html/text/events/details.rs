@@ -9,7 +9,7 @@ use crate::{
     count::Label,
     credential::factor::FactorKind,
     event::{EventGroup, LoginRefusal, RegistrationRefusal},
-    http::pages::text::{counted, grouped},
+    http::html::text::{counted, grouped},
     language::Language,
     session::Method,
     token::one_time::Purpose,

@@ -7,32 +7,35 @@ use axum::{
     response::Response,
 };
 
-use super::{
-    answer::Pages,
-    refused::{may_see_reason, path_of},
-    text::{LinkTo, Message},
-    view::{MessagePage, Refused},
-};
 use crate::{
     access::{
         caller::Caller,
         guard::{Grant, Guard},
         refusals::DecisionId,
     },
-    http::{client_ip::accept_language, error::add_decision},
+    http::{
+        client_ip::accept_language,
+        error::add_decision,
+        html::{
+            Pages,
+            decision::{may_see_reason, path_of},
+            text::{LinkTo, Message},
+            view::{MessagePage, Refused},
+        },
+    },
 };
 
 /// Where a person can go whom a guard does not admit.
-pub(in crate::http) struct WaysOn<'a> {
+pub(super) struct WaysOn<'a> {
     /// The address of the app that they asked for, or the page of the form that they sent.
-    pub(in crate::http) try_again: &'a str,
+    pub(super) try_again: &'a str,
     /// The address at which another person can sign in, and returns here.
-    pub(in crate::http) somebody_else: &'a str,
+    pub(super) somebody_else: &'a str,
 }
 
 impl Pages {
     /// 403 for a person at an address whom a guard does not admit.
-    pub(in crate::http) fn refused_in_place(
+    pub(super) fn refused_in_place(
         &self,
         headers: &HeaderMap,
         guard: &Guard,
@@ -67,13 +70,13 @@ impl Pages {
 
     /// 403 for a browser that returns from signing in without its try cookie. `again` is the address of the app with which
     /// it can try again.
-    pub(in crate::http) fn no_cookie_in_place(&self, headers: &HeaderMap, again: &str) -> Response {
+    pub(super) fn no_cookie_in_place(&self, headers: &HeaderMap, again: &str) -> Response {
         self.message_in_place(headers, Message::NoCookie, (LinkTo::TryAgain, again))
     }
 
     /// 403 for a sign-in code that was used, has expired or belongs to another browser. `start` is the start page of the
     /// app.
-    pub(in crate::http) fn link_used_in_place(
+    pub(super) fn link_used_in_place(
         &self,
         headers: &HeaderMap,
         guard: &Guard,
@@ -83,7 +86,7 @@ impl Pages {
     }
 
     /// 403 for a request that another site has caused. `start` is the start page of the app.
-    pub(in crate::http) fn cross_site_in_place(
+    pub(super) fn cross_site_in_place(
         &self,
         headers: &HeaderMap,
         guard: &Guard,
@@ -97,7 +100,7 @@ impl Pages {
     }
 
     /// 409 for a form of somebody who was admitted a moment too late for it. `page` is the page of the form.
-    pub(in crate::http) fn form_not_sent_in_place(
+    pub(super) fn form_not_sent_in_place(
         &self,
         headers: &HeaderMap,
         guard: &Guard,

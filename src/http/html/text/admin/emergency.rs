@@ -1,7 +1,7 @@
 //! What an emergency has replaced and revoked, in lines. The command prints the English ones.
 
 use super::super::{Texts, counted};
-use crate::{http::api::admin::emergency::EmergencyReport, language::Language};
+use crate::{account::emergency::EmergencyReport, language::Language};
 
 /// The words after the number of one and of several.
 type Counted = (&'static str, &'static str);

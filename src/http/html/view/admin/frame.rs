@@ -3,7 +3,7 @@
 use super::{super::PageContext, parts::RefusedForm};
 use crate::{
     access::scope::{Scope, Scopes},
-    http::pages::text::{AdminTexts, Done},
+    http::html::text::{AdminTexts, Done},
 };
 
 /// A page in the navigation.

@@ -6,7 +6,7 @@ use super::super::{
     super::text::{AdminTexts, Texts},
     PageContext, html,
 };
-use crate::http::api::admin::emergency::EmergencyReport;
+use crate::account::emergency::EmergencyReport;
 
 /// What an emergency has replaced and revoked.
 pub struct EmergencyDone<'a> {

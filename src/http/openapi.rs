@@ -27,7 +27,7 @@ pub(crate) const MAX_AGE: Duration = Duration::from_secs(60 * 60);
 
 /// The document with what this service has set: its URL, the designated user, and the rules for passwords.
 pub(crate) fn document(doorward: &Doorward) -> String {
-    const DOCUMENT: &str = include_str!("../../../docs/openapi.json");
+    const DOCUMENT: &str = include_str!("../../docs/openapi.json");
     let settings = doorward.settings();
     let rules = settings.password_rules();
     let guard = DESIGNATED_GUARD.replace(SEGMENT, &settings.designated_segment);

@@ -15,8 +15,8 @@ use crate::{
     Doorward,
     http::{
         answer::{CROSS_ORIGIN_RESOURCE_POLICY, NO_STORE, NOSNIFF, SAME_ORIGIN, public},
-        api::openapi::MAX_AGE,
         browser::site::Site,
+        openapi::MAX_AGE,
     },
     language::Language,
     token::cookie::NamesInForce,
@@ -37,13 +37,13 @@ pub(in crate::http) struct Pages {
 }
 
 /// A page that is the same for everybody.
-pub(super) struct FixedPage {
-    pub(super) html: Bytes,
-    pub(super) content_security_policy: HeaderValue,
+pub(in crate::http) struct FixedPage {
+    pub(in crate::http) html: Bytes,
+    pub(in crate::http) content_security_policy: HeaderValue,
 }
 
 /// The headers on which a page depends.
-pub(super) const VARY: HeaderValue = HeaderValue::from_static(
+pub(in crate::http) const VARY: HeaderValue = HeaderValue::from_static(
     "Cookie, Authorization, Accept, Sec-Fetch-Mode, Sec-Fetch-Dest, X-Requested-With, Accept-Language",
 );
 const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
@@ -86,32 +86,32 @@ impl Pages {
     }
 
     /// The names of cookies on this site.
-    pub(super) fn cookie_names(&self) -> NamesInForce {
+    pub(in crate::http) fn cookie_names(&self) -> NamesInForce {
         self.doorward.cookies().names(self.site.is_https)
     }
 
     /// What the templates need for a page on this site.
-    pub(super) fn context(&self, language: Language) -> PageContext<'_> {
+    pub(in crate::http) fn context(&self, language: Language) -> PageContext<'_> {
         PageContext { language, branding: &self.branding, base: self.site.base_path() }
     }
 
     /// What the templates need for a page of the administration.
-    pub(super) fn admin_context(&self, language: Language) -> PageContext<'_> {
+    pub(in crate::http) fn admin_context(&self, language: Language) -> PageContext<'_> {
         PageContext { branding: &self.admin_branding, ..self.context(language) }
     }
 
     /// The policy of a page of the administration.
-    pub(super) fn admin_policy(&self) -> HeaderValue {
+    pub(in crate::http) fn admin_policy(&self) -> HeaderValue {
         content_security_policy(&self.admin_branding, None)
     }
 
     /// What the templates need for a page on the host of an app, where all links have to be absolute.
-    pub(super) fn foreign_context(&self, language: Language) -> PageContext<'_> {
+    pub(in crate::http) fn foreign_context(&self, language: Language) -> PageContext<'_> {
         PageContext { base: &self.site.url, ..self.context(language) }
     }
 
     /// A page. Its forms may lead to the origin of an app.
-    pub(super) fn html(
+    pub(in crate::http) fn html(
         &self,
         status: StatusCode,
         language: Language,
@@ -131,7 +131,7 @@ impl Pages {
     }
 
     /// A page on the host of an app, whose settings for HTTPS are not ours.
-    pub(super) fn foreign_html(
+    pub(in crate::http) fn foreign_html(
         &self,
         status: StatusCode,
         language: Language,
@@ -143,7 +143,7 @@ impl Pages {
     }
 
     /// The documentation of the API, which `make` makes at the first request.
-    pub(super) fn docs(&self, make: fn(&Self) -> FixedPage) -> Response {
+    pub(in crate::http) fn docs(&self, make: fn(&Self) -> FixedPage) -> Response {
         let docs = self.docs.get_or_init(|| make(self));
         let mut response = self.html(StatusCode::OK, Language::English, String::new(), None);
         *response.body_mut() = docs.html.clone().into();
@@ -178,13 +178,13 @@ impl Pages {
     }
 
     /// A redirect to a page of this site. The path may have a query.
-    pub(super) fn redirect_to_page(&self, path: &str) -> Response {
+    pub(in crate::http) fn redirect_to_page(&self, path: &str) -> Response {
         self.redirect(&format!("{}{path}", self.site.base_path()))
     }
 }
 
 /// The operator's looks, with the style sheet that `style` makes for the accent colour.
-pub(super) fn branding(doorward: &Doorward, style: fn([u8; 3]) -> Style) -> Branding {
+pub(in crate::http) fn branding(doorward: &Doorward, style: fn([u8; 3]) -> Style) -> Branding {
     let settings = &doorward.settings().branding;
     Branding {
         name: doorward.settings().service_name().to_owned(),
@@ -198,7 +198,7 @@ pub(super) fn branding(doorward: &Doorward, style: fn([u8; 3]) -> Style) -> Bran
 }
 
 /// Chrome applies `form-action` to the redirects after a form too, so it names the app that the form leads back to.
-pub(super) fn content_security_policy(
+pub(in crate::http) fn content_security_policy(
     branding: &Branding,
     app_origin: Option<&str>,
 ) -> HeaderValue {
@@ -212,7 +212,7 @@ pub(super) fn content_security_policy(
 }
 
 /// Allows the one script on a page that has it.
-pub(super) fn allow_script(page: &mut Response) {
+pub(in crate::http) fn allow_script(page: &mut Response) {
     let policy = page.headers().get(header::CONTENT_SECURITY_POLICY);
     let policy = policy.and_then(|policy| policy.to_str().ok()).unwrap_or_default();
     let policy = format!("{policy}; script-src {}", SCRIPT.csp_hash);
@@ -221,12 +221,12 @@ pub(super) fn allow_script(page: &mut Response) {
 }
 
 /// Whether the query of a URL contains the secret of a mailed link.
-pub(super) fn has_secret(query: &str) -> bool {
+pub(in crate::http) fn has_secret(query: &str) -> bool {
     parse(query.as_bytes()).any(|(name, _)| name == "code" || name == "invitation")
 }
 
 /// Keeps the URL of a page out of the `Referer` header of every request that the page causes, even of those to this site.
 /// The origin stays, because browsers send `Origin: null` with the forms of a page without a referrer.
-pub(super) fn hide_url(page: &mut Response) {
+pub(in crate::http) fn hide_url(page: &mut Response) {
     page.headers_mut().insert(header::REFERRER_POLICY, STRICT_ORIGIN);
 }

@@ -28,7 +28,7 @@ mod tests {
     use crate::{
         access::api_key::parse_condition,
         fault::FaultKind,
-        http::pages::text::{FieldFault, Texts},
+        http::html::text::{FieldFault, Texts},
         language::Language,
         user::{Email, Role},
     };

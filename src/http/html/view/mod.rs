@@ -78,7 +78,7 @@ impl PageContext<'_> {
     }
 
     /// The query that carries a return target to another page.
-    pub(super) fn query(target: Option<&str>) -> String {
+    pub(in crate::http) fn query(target: Option<&str>) -> String {
         target
             .map(|target| format!("?for={}", utf8_percent_encode(target, KEPT)))
             .unwrap_or_default()
