@@ -16,7 +16,8 @@
 //! | [`FreshAdminVisit`] | the same, if they have signed in lately | to a step-up and back | to the account |
 //!
 //! A [`Standing`] asks again as long as the request lasts. The routes of apps that embed the service have [`Only`](super::only::Only).
-//! Guards decide in `forward_auth`. A second factor is asked for in `doorward/admission.rs` alone.
+//! Guards decide in `forward_auth`: by a token, by the cookie of an app (`AppRequest`) or by an API key (`SentKey`). A second factor is
+//! asked for in `doorward/admission.rs` alone.
 
 use axum::{
     extract::{Path, RawQuery, Request, State},

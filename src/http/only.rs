@@ -10,7 +10,7 @@ use axum::{
 use super::{
     bearer::{FromState, admit, identify, refuse},
     error::Error,
-    pages::AppRoute,
+    pages::EmbeddedRequest,
 };
 use crate::{
     Doorward,
@@ -99,7 +99,7 @@ where
             Err(AuthError::Unauthenticated(Unauthenticated::NoToken))
                 if doorward.has_pages() && !parts.headers.contains_key(header::AUTHORIZATION) =>
             {
-                let route = AppRoute::new(&doorward, parts);
+                let route = EmbeddedRequest::new(&doorward, parts);
                 // Boxed, because the future of every request would otherwise reserve space for it.
                 let caller = Box::pin(authenticate_person::<P>(&route)).await?;
                 admit_person(&route, &P::from_state(state), &caller).map(Self)
@@ -110,7 +110,7 @@ where
 }
 
 /// The person whose browser sent a request to a route of the app that policy `P` guards.
-async fn authenticate_person<P: Policy>(route: &AppRoute<'_>) -> Result<Caller, Error> {
+async fn authenticate_person<P: Policy>(route: &EmbeddedRequest<'_>) -> Result<Caller, Error> {
     let doorward = route.doorward();
     route.caller().await.map_err(|error| match error {
         AuthError::Unauthenticated(reason @ Unauthenticated::CrossSite) => {
@@ -127,7 +127,7 @@ async fn authenticate_person<P: Policy>(route: &AppRoute<'_>) -> Result<Caller, 
 
 /// What a policy grants to a person with a browser. A refusal is recorded.
 fn admit_person<P: Policy>(
-    route: &AppRoute<'_>,
+    route: &EmbeddedRequest<'_>,
     policy: &P,
     caller: &Caller,
 ) -> Result<P::Grant, Error> {

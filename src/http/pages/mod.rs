@@ -3,8 +3,8 @@
 
 pub(super) mod account;
 pub(super) mod admin;
-mod app_route;
 pub(super) mod docs;
+mod embedded_request;
 mod error_page;
 pub(super) mod factor;
 pub(super) mod factor_reset;
@@ -34,7 +34,7 @@ use std::sync::Arc;
 use axum::extract::FromRef;
 
 pub(super) use self::{
-    app_route::AppRoute,
+    embedded_request::EmbeddedRequest,
     error_page::{for_other_paths, for_pages},
     signed_in::{SignedInForm, SignedInVisit},
     visit::Visit,

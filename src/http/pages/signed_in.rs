@@ -31,11 +31,10 @@ impl SignedInVisit {
         let caller = visit.caller()?.clone();
         Some(Self { visit, caller })
     }
+}
 
-    fn or_way_to_sign_in(visit: Visit, app: Option<&AppTarget>) -> Result<Self, Response> {
-        let pages = Arc::clone(&visit.pages);
-        Self::of(visit).ok_or_else(|| pages.redirect_to_page(&with_target(SIGN_IN, app)))
-    }
+fn way_to_sign_in(pages: &Pages, app: Option<&AppTarget>) -> Response {
+    pages.redirect_to_page(&with_target(SIGN_IN, app))
 }
 
 impl Deref for SignedInVisit {
@@ -53,7 +52,7 @@ impl FromRequestParts<Arc<Pages>> for SignedInVisit {
         let visit = Visit::from_request_parts(parts, pages).await;
         let visit = visit.map_err(IntoResponse::into_response)?;
         let app = AppTarget::of(&visit);
-        Self::or_way_to_sign_in(visit, app.as_ref())
+        Self::of(visit).ok_or_else(|| way_to_sign_in(pages, app.as_ref()))
     }
 }
 
@@ -75,7 +74,8 @@ impl FromRequest<Arc<Pages>> for SignedInForm {
         let form = PageForm::from_request(Request::from_parts(parts, body), pages).await;
         let PageForm(form) = form.map_err(IntoResponse::into_response)?;
         let app = AppTarget::open(visit.doorward(), form.typed("for"));
-        let visit = SignedInVisit::or_way_to_sign_in(visit, app.as_ref())?;
+        let visit = SignedInVisit::of(visit);
+        let visit = visit.ok_or_else(|| way_to_sign_in(pages, app.as_ref()))?;
         Ok(Self { visit, form, app })
     }
 }

@@ -123,6 +123,9 @@ async fn an_account_is_deleted_with_the_password() {
     assert_eq!(server.login("ada@example.com", PASSWORD).await.status, 404);
     browser.cookies = cookies;
     assert!(!browser.is_signed_in().await);
+    // Whoever has an account does not read that.
+    let mut other = Browser::of(&server, "Eve", "eve@example.com").await;
+    assert_goes_to(&other.get("/account/deleted").await, "/account");
     // The second click.
     let answer = browser.post("/account/delete", &[("password", PASSWORD)]).await;
     assert_goes_to(&answer, "/sign-in");

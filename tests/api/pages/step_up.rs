@@ -152,9 +152,15 @@ async fn an_app_says_what_it_asks_for_and_gets_the_person_back() {
     let mut site = App::new(&server);
     let target = sealed(page_path(&site.get("/numbers").await)).to_owned();
     let path = |ask: &str| format!("/step-up?ask={ask}&for={target}");
-    // Somebody who is not signed in does that.
-    let anonymous = Browser::new(&server).get(&path("two")).await;
-    assert_goes_to(&anonymous, &format!("/sign-in?for={target}"));
+    // Somebody who is not signed in does that, and goes on to the app.
+    let (mut anonymous, sign_in) = (Browser::new(&server), format!("/sign-in?for={target}"));
+    assert_goes_to(&anonymous.get(&path("two")).await, &sign_in);
+    for page in ["/account", "/account/security", "/account/security/totp", "/sign-out"] {
+        assert_goes_to(&anonymous.get(&format!("{page}?for={target}")).await, &sign_in);
+    }
+    for page in ["/step-up", "/verify/send"] {
+        assert_goes_to(&anonymous.post(page, &[("for", &target)]).await, &sign_in);
+    }
     // Whoever holds no factor sets one up.
     let way = format!("/account/security?for={target}");
     assert_goes_to(&browser.get(&path("two")).await, &way);

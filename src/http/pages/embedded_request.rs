@@ -36,13 +36,13 @@ use crate::{
 };
 
 /// A request without `Authorization` to a route of the app.
-pub(in crate::http) struct AppRoute<'r> {
+pub(in crate::http) struct EmbeddedRequest<'r> {
     doorward: &'r Doorward,
     parts: &'r Parts,
     site: Site,
 }
 
-impl<'r> AppRoute<'r> {
+impl<'r> EmbeddedRequest<'r> {
     pub(in crate::http) fn new(doorward: &'r Doorward, parts: &'r Parts) -> Self {
         Self { doorward, parts, site: Site::new(doorward.public_base()) }
     }
