@@ -92,3 +92,7 @@ CREATE TABLE IF NOT EXISTS user_terms_check (
     checked_until TEXT   NOT NULL,
     due_at        BIGINT NOT NULL
 );
+
+-- The sessions of a user in the order of their age: a login ends the oldest. It also does what sessions_by_user does, which a later
+-- migration drops: the previous release knows no other.
+CREATE INDEX IF NOT EXISTS sessions_by_age ON sessions (user_id, created_at, id);

@@ -88,3 +88,7 @@ CREATE TABLE user_terms_check (
     checked_until TEXT    NOT NULL,
     due_at        INTEGER NOT NULL
 ) STRICT;
+
+-- The sessions of a user in the order of their age: a login ends the oldest. It also does what sessions_by_user does, which a later
+-- migration drops: the previous release knows no other.
+CREATE INDEX sessions_by_age ON sessions (user_id, created_at, id);

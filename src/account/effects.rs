@@ -9,8 +9,7 @@ use crate::{
     mail::{DeletedBy, EndedBy, Mail, MailId, Message},
     network::{ClientInfo, Network, Requester},
     session::{Session, device::Device},
-    store,
-    store::Effects,
+    store::{self, Effects, MAX_SESSIONS},
     throttle::{MailPurpose, Throttled},
     token::{
         cookie::MailedTarget,
@@ -228,16 +227,33 @@ pub(super) async fn new_sign_in(
     let known = doorward.store().known_networks(&user.email.key()).await?;
     let is_new_network =
         !network.is_loopback() && known.iter().next().is_some() && !known.contains(network);
-    let sessions = doorward.store().sessions_by_user(user.id, doorward.now()).await?;
-    let devices = || sessions.iter().map(|other| Device::of(&other.client.user_agent));
-    let is_new_device =
-        !sessions.is_empty() && !devices().any(|device| device == Device::of(user_agent));
-    if !is_new_network && !is_new_device {
+    if !is_new_network && !is_new_device(doorward, user, user_agent).await? {
         return Ok(Effects::NONE);
     }
     let (user_agent, at) = (user_agent.clone(), session.created_at.millis());
     let message = Message::NewSignIn { user_agent, address, at };
     Ok(notice(doorward, true, user, language, message))
+}
+
+/// Whether the user has sessions, and none on this device. One of the newest sessions is mostly on it, so the others are read only if
+/// none of those is.
+async fn is_new_device(
+    doorward: &Doorward,
+    user: &User,
+    user_agent: &str,
+) -> Result<bool, store::Error> {
+    const FEW: usize = 8;
+    let device = Device::of(user_agent);
+    for limit in [FEW, MAX_SESSIONS] {
+        let found = doorward.store().newest_user_agents(user.id, doorward.now(), limit).await?;
+        if found.iter().any(|other| Device::of(other) == device) {
+            return Ok(false);
+        }
+        if found.len() < limit {
+            return Ok(!found.is_empty());
+        }
+    }
+    Ok(true)
 }
 
 /// Tells a user that a second factor was added to their account. The name is not in the mail: the user has chosen it, and the address may

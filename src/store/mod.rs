@@ -79,7 +79,7 @@ pub use self::{
     postgres_options::PostgresOptions,
     recorded_event::StoredEvent,
     report::DatabaseReport,
-    sessions::{ReusedToken, SessionStart, SignIn, SignInWritten},
+    sessions::{MAX_SESSIONS, ReusedToken, SessionStart, SignIn, SignInWritten},
     users::Conditional,
 };
 use self::{
@@ -91,7 +91,7 @@ use self::{
     write::{Aftermath, Done, Transaction, Write, WriteScope},
 };
 #[cfg(feature = "internals")]
-pub use self::{one_time_secrets::MAX_CODES, outbox::KEEP_GIVEN_UP, sessions::MAX_SESSIONS};
+pub use self::{one_time_secrets::MAX_CODES, outbox::KEEP_GIVEN_UP};
 use crate::{
     audit::AuditKey,
     data_folder::Reserve,

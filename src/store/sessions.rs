@@ -48,6 +48,15 @@ macro_rules! reused {
     };
 }
 
+/// The sessions of the user $1 that are not newer than the one with the number $2 from the newest, which is 0. An index has them in
+/// this order, so that nothing is sorted.
+macro_rules! not_newer {
+    () => {
+        "user_id = $1 AND (created_at, id) <= (SELECT created_at, id FROM sessions WHERE user_id = $1 \
+         ORDER BY created_at DESC, id DESC LIMIT 1 OFFSET $2)"
+    };
+}
+
 statements! {
     ADD_SESSION = insert_session!();
     SESSION_WITH_USER = concat!(
@@ -71,14 +80,13 @@ statements! {
         "INSERT INTO ended_tokens (token_id, change_id, ended_at) SELECT token_id, $3, $4 FROM sessions \
          WHERE user_id = $1 AND id <> $2 ON CONFLICT (token_id) DO NOTHING";
     END_SESSIONS = "DELETE FROM sessions WHERE user_id = $1 AND id <> $2";
-    END_TOKENS_OF_OLDEST =
-        "INSERT INTO ended_tokens (token_id, change_id, ended_at) SELECT token_id, $3, $4 FROM sessions \
-         WHERE user_id = $1 AND id NOT IN \
-         (SELECT id FROM sessions WHERE user_id = $1 ORDER BY created_at DESC, id DESC LIMIT $2) \
-         ON CONFLICT (token_id) DO NOTHING";
-    END_OLDEST_SESSIONS =
-        "DELETE FROM sessions WHERE user_id = $1 AND id NOT IN \
-         (SELECT id FROM sessions WHERE user_id = $1 ORDER BY created_at DESC, id DESC LIMIT $2)";
+    END_TOKENS_OF_OLDEST = concat!(
+        "INSERT INTO ended_tokens (token_id, change_id, ended_at) SELECT token_id, $3, $4 FROM sessions WHERE ",
+        not_newer!(), " ON CONFLICT (token_id) DO NOTHING"
+    );
+    END_OLDEST_SESSIONS = concat!("DELETE FROM sessions WHERE ", not_newer!());
+    NEWEST_USER_AGENTS =
+        "SELECT user_agent FROM sessions WHERE user_id = $1 AND expires_at > $2 ORDER BY created_at DESC, id DESC LIMIT $3";
     STEP_UP_SESSION =
         "UPDATE sessions SET token_id = $3, authenticated_at = $4, methods = $5 WHERE id = $1 AND token_id = $2";
     RENEW_SESSION =
@@ -267,6 +275,18 @@ impl Store {
     ) -> Result<Vec<Session>, Error> {
         let rows = self.read(SESSIONS_BY_USER, [user.into(), now.into()]).await?;
         rows.iter().map(session_from_row).collect()
+    }
+
+    /// The programs of a user's newest sessions that have not expired, at most `limit`, the newest first.
+    pub async fn newest_user_agents(
+        &self,
+        user: UserId,
+        now: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<String>, Error> {
+        let values = [user.into(), now.into(), sql_limit(limit)];
+        let rows = self.read(NEWEST_USER_AGENTS, values).await?;
+        rows.iter().map(|row| row.get(0)).collect()
     }
 
     /// Replaces the valid token of a session. Returns false if the session has ended, its token was already replaced, or it has
@@ -485,4 +505,17 @@ fn idle_ms(idle_timeout: Option<Duration>) -> i64 {
 /// The idle timeout in the column `idle_ms`.
 fn idle_timeout_from_ms(millis: i64) -> Option<Duration> {
     u64::try_from(millis).ok().filter(|millis| *millis > 0).map(Duration::from_millis)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::sqlite::unbounded_steps, *};
+
+    /// They run with each login. With a mail server, the last one does, too.
+    #[test]
+    fn a_login_sorts_no_sessions() {
+        for sql in [END_TOKENS_OF_OLDEST, END_OLDEST_SESSIONS, NEWEST_USER_AGENTS] {
+            assert_eq!(unbounded_steps(sql), [""; 0], "{sql}");
+        }
+    }
 }
