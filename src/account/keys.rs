@@ -3,8 +3,6 @@
 
 use std::{collections::BTreeSet, ops::RangeInclusive, time::Duration};
 
-use futures_util::future::try_join_all;
-
 use super::{Failure, effects::key_created, has_failure, proof::is_fresh};
 use crate::{
     Caller, Doorward,
@@ -232,9 +230,7 @@ pub(crate) async fn owners(
     keys: &[ApiKey],
 ) -> Result<Vec<User>, store::Error> {
     let ids: BTreeSet<_> = keys.iter().filter_map(|key| key.owner).collect();
-    // Look-ups at the same time share queries.
-    let found = try_join_all(ids.into_iter().map(|id| doorward.store().user_by_id(id))).await?;
-    Ok(found.into_iter().flatten().collect())
+    doorward.store().users_by_ids(&ids).await
 }
 
 fn with_last_use(doorward: &Doorward, mut keys: Vec<ApiKey>) -> Vec<ApiKey> {

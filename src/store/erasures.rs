@@ -9,8 +9,8 @@ use super::{
     Error, Store,
     audit::{OLDEST_ABOUT, OLDEST_BY},
     recorded_event::{StoredEvent, event_from_row},
-    statements::{BATCH_IDS, ids, statements},
-    value::{Value, sql_limit},
+    statements::{BATCH_IDS, ids, repeated_ids, statements},
+    value::sql_limit,
     write::{StatementBatch, Write},
 };
 use crate::{clock::Timestamp, event::EventId, user::UserId};
@@ -124,9 +124,7 @@ impl Store {
     async fn existing_users(&self, users: &[UserId]) -> Result<BTreeSet<UserId>, Error> {
         let mut existing = BTreeSet::new();
         for users in users.chunks(BATCH_IDS) {
-            // The statement has a fixed number of parameters, so values repeat.
-            let values = users.iter().cycle().take(BATCH_IDS).map(|id| (*id).into());
-            for row in self.read(EXISTING_USERS, values.collect::<Vec<Value>>()).await? {
+            for row in self.read(EXISTING_USERS, repeated_ids(users)).await? {
                 existing.insert(row.get(0)?);
             }
         }

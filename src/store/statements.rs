@@ -20,8 +20,15 @@ macro_rules! ids {
 pub(super) use ids;
 pub(super) use statements;
 
+use super::value::Value;
+
 /// The number of ids that one query looks up.
 pub(super) const BATCH_IDS: usize = 16;
+
+/// The values of a statement with [`ids!`] for up to [`BATCH_IDS`] ids. Its number of parameters is fixed, so ids repeat.
+pub(super) fn repeated_ids(ids: &[impl Copy + Into<Value>]) -> Vec<Value> {
+    ids.iter().cycle().take(BATCH_IDS).map(|id| (*id).into()).collect()
+}
 
 /// A query by id, whose result has the id in its first column.
 #[derive(Clone, Copy)]

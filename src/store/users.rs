@@ -1,5 +1,7 @@
 //! Users: the table `users`.
 
+use std::collections::BTreeSet;
+
 use uuid::Uuid;
 
 use super::{
@@ -15,7 +17,7 @@ use super::{
     invitations::{DELETE_INVITATIONS_OF_USER, USE_INVITATION},
     known_networks::add_known_network,
     sessions::{ADD_SESSION, end_sessions, session_values},
-    statements::{Lookup, ids, statements},
+    statements::{BATCH_IDS, Lookup, ids, repeated_ids, statements},
     user_record::{UserRecord, user_from_row, user_values},
     user_terms::{add_terms, change_terms, delete_terms},
     value::{Value, email_key, sql_limit},
@@ -137,6 +139,18 @@ impl Store {
     pub async fn user_by_id(&self, id: UserId) -> Result<Option<User>, Error> {
         let row = self.engine.row_by_id(BY_ID, id.uuid()).await?;
         row.map(|row| user_from_row(&row, 0)).transpose()
+    }
+
+    /// Those of these users who exist, in any order.
+    pub async fn users_by_ids(&self, ids: &BTreeSet<UserId>) -> Result<Vec<User>, Error> {
+        let ids: Vec<_> = ids.iter().copied().collect();
+        let mut users = Vec::with_capacity(ids.len());
+        for ids in ids.chunks(BATCH_IDS) {
+            for row in self.read(USERS_BY_ID, repeated_ids(ids)).await? {
+                users.push(user_from_row(&row, 0)?);
+            }
+        }
+        Ok(users)
     }
 
     pub async fn user_by_email(&self, email: &EmailKey) -> Result<Option<User>, Error> {

@@ -10,7 +10,7 @@ use super::engine::PostgresEngine;
 use crate::store::{
     Error,
     row::Row,
-    statements::{BATCH_IDS, Lookup},
+    statements::{BATCH_IDS, Lookup, repeated_ids},
 };
 
 /// While fewer queries run, the next one starts at once. Otherwise it starts when it is full or when one of them ends.
@@ -71,9 +71,8 @@ impl QueryBatch {
         let rows = match lookups.as_slice() {
             [lookup] => engine.read(self.statements.one, [lookup.id.into()]).await,
             lookups => {
-                // The statement has a fixed number of parameters, so ids repeat.
-                let ids = lookups.iter().map(|lookup| lookup.id).cycle().take(BATCH_IDS);
-                engine.read(self.statements.many, ids.map(Into::into).collect::<Vec<_>>()).await
+                let ids: Vec<_> = lookups.iter().map(|lookup| lookup.id).collect();
+                engine.read(self.statements.many, repeated_ids(&ids)).await
             }
         };
         let rows_by_id = rows.and_then(|rows| {

@@ -17,7 +17,7 @@ use crate::{
     access::refusals::Refusal,
     account::refused::{self, RefusalFilter},
     http::{Error, admin::GuardsRead},
-    user::User,
+    user::{User, UserId},
 };
 
 /// Seconds after which a browser loads the live list again.
@@ -84,12 +84,17 @@ pub(super) async fn with_users<S>(
     visit: &AdminVisit<S>,
     refusals: Vec<Refusal>,
 ) -> Result<Vec<(Refusal, Option<User>)>, Error> {
-    let mut found = Vec::with_capacity(refusals.len());
-    for refusal in refusals {
-        let user = user_of(visit, refusal.user.as_deref()).await?;
-        found.push((refusal, user));
-    }
-    Ok(found)
+    let named = refusals.iter().filter_map(|refusal| refusal.user.as_deref()?.parse().ok());
+    let users = visit.users(named.collect()).await?;
+    let user_of = |refusal: &Refusal| {
+        let id: UserId = refusal.user.as_deref()?.parse().ok()?;
+        users.iter().find(|user| user.id == id).cloned()
+    };
+    let found = refusals.into_iter().map(|refusal| {
+        let user = user_of(&refusal);
+        (refusal, user)
+    });
+    Ok(found.collect())
 }
 
 /// The user whom a refusal names, if they still exist.

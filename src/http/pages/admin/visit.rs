@@ -178,11 +178,7 @@ impl<S> AdminVisit<S> {
 
     /// Those of these users who still exist.
     pub(super) async fn users(&self, ids: BTreeSet<UserId>) -> Result<Vec<User>, Error> {
-        let mut users = Vec::with_capacity(ids.len());
-        for id in ids {
-            users.extend(self.doorward().user_by_id(id).await?);
-        }
-        Ok(users)
+        Ok(self.doorward().store().users_by_ids(&ids).await?)
     }
 
     /// The answer to an order beyond what the person may do.
