@@ -178,6 +178,15 @@ mod tests {
         }
     }
 
+    /// A statement that displaced another one would be parsed again and again.
+    #[test]
+    fn a_connection_to_sqlite_keeps_every_parsed_statement() {
+        // Those of the engine: transactions, the query of a locked user, ended tokens.
+        const OF_ENGINE: usize = 16;
+        let count = all().count();
+        assert!(count + OF_ENGINE <= sqlite::CACHED_STATEMENTS, "{count} portable statements");
+    }
+
     /// The columns of each table of a schema.
     fn tables(migrations: &[&str]) -> BTreeMap<String, Vec<String>> {
         let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();

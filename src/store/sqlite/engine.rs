@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 use uuid::Uuid;
 
 use super::{
-    connections::{Database, Place, READERS},
+    connections::{Database, Opened, Place, READERS},
     error_class::{ErrorClass, panic_error},
     health::Health,
     migrations, report,
@@ -65,6 +65,15 @@ impl SqliteEngine {
     ) -> Result<Self, Error> {
         let database = Arc::new(Database::new(place));
         let opened = database.open_first(reserve.as_deref(), old)?;
+        Ok(Self::over(database, opened, reserve))
+    }
+
+    /// Starts the threads of an open database.
+    pub(super) fn over(
+        database: Arc<Database>,
+        opened: Opened,
+        reserve: Option<Arc<Reserve>>,
+    ) -> Self {
         let (changes, endings) = (Arc::new(Changes::embedded()), Arc::new(Endings::new()));
         let health = Arc::<Health>::default();
         let mut writer = Writer::new(
@@ -88,7 +97,7 @@ impl SqliteEngine {
             reads
         });
         let counts = StoreCounts::default();
-        Ok(Self { database, writes, reads, changes, endings, health, counts, threads })
+        Self { database, writes, reads, changes, endings, health, counts, threads }
     }
 
     /// Runs `work` on a reading connection.

@@ -5,21 +5,24 @@ mod ended_tokens;
 mod engine;
 mod error_class;
 mod health;
+#[cfg(test)]
+mod login_cost;
 mod migrations;
 mod report;
 mod schema_copy;
 mod snapshot;
 mod statement;
+mod transaction;
 mod writer;
 
 use std::{path::Path, sync::Arc};
 
+#[cfg(test)]
+pub(super) use self::{connections::CACHED_STATEMENTS, migrations::MIGRATIONS, statement::prepare};
 use self::{
     connections::{MemoryDatabase, Place},
     engine::SqliteEngine,
 };
-#[cfg(test)]
-pub(super) use self::{migrations::MIGRATIONS, statement::prepare};
 use super::{Error, OldSchema};
 use crate::data_folder::Reserve;
 

@@ -15,6 +15,7 @@ use super::{
     ended_tokens,
     error_class::{ErrorClass, describe, panic_error},
     health::{Health, Problem},
+    transaction::Transaction,
 };
 use crate::{
     data_folder::Reserve,
@@ -372,15 +373,15 @@ impl Writer {
 /// Runs each write in a savepoint and commits them together. An error fails all of them. Also returns whether one of
 /// them panicked.
 fn commit(db: &mut Connection, group: &mut Group) -> rusqlite::Result<(Vec<Outcome>, bool)> {
-    let mut transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let mut transaction = Transaction::begin(db)?;
     let mut outcomes = Vec::with_capacity(group.len());
     let mut panicked = false;
     for write in group {
         let savepoint = transaction.savepoint()?;
         // Dropping the savepoint rolls the write back.
-        let outcome = match catch_unwind(AssertUnwindSafe(|| (write.work)(&savepoint))) {
+        let outcome = match catch_unwind(AssertUnwindSafe(|| (write.work)(savepoint.db))) {
             Ok(Ok(Verdict::Commit(result) | Verdict::CommitAfter(_, result))) => {
-                savepoint.commit().map(|()| Ok(result))
+                savepoint.release().map(|()| Ok(result))
             }
             Ok(Ok(Verdict::RollBack(result))) => Ok(Ok(result)),
             Ok(Ok(Verdict::Fail(error))) => Ok(Err(error)),
