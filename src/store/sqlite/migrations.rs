@@ -1,4 +1,4 @@
-//! Migrates the schema: numbered files, each applied once in one transaction.
+//! Migrates the schema: numbered files, each applied once. One transaction applies all that are missing.
 
 use std::path::Path;
 
@@ -91,19 +91,18 @@ pub(super) fn apply(db: &mut Connection, migrations: &[&str]) -> Result<(), Erro
     run(db, found, migrations)
 }
 
-/// Applies the migrations after this one.
+/// Applies the migrations after this one, all or none.
 fn run(db: &mut Connection, found: usize, migrations: &[&str]) -> Result<(), Error> {
+    let transaction = db.transaction()?;
     for (number, migration) in (1..).zip(migrations).skip(found) {
-        let transaction = db.transaction()?;
         transaction.execute_batch(migration)?;
         transaction.pragma_update(None, "user_version", number)?;
-        transaction.commit()?;
     }
-    Ok(())
+    Ok(transaction.commit()?)
 }
 
-/// Compares the tables with those that the applied migrations make in an empty database. A migration is one transaction, so none
-/// of its changes is there without its number.
+/// Compares the tables with those that the applied migrations make in an empty database. The number of a migration is written in the
+/// transaction of its changes, so none of these is there without it.
 fn check(db: &Connection, found: usize, migrations: &[&str]) -> Result<(), Error> {
     let expected = Connection::open_in_memory()?;
     migrations[..found].iter().try_for_each(|migration| expected.execute_batch(migration))?;
@@ -173,14 +172,17 @@ mod tests {
     }
 
     #[test]
-    fn a_migration_that_fails_leaves_the_version_before_it() {
+    fn a_migration_that_fails_leaves_the_version_from_which_it_began() {
         const FIRST: &str = "CREATE TABLE notes (text TEXT)";
-        const BROKEN: &str = "CREATE TABLE others (text TEXT); INSERT INTO missing VALUES (1)";
+        const SECOND: &str = "CREATE TABLE others (text TEXT)";
+        const BROKEN: &str = "CREATE TABLE more (text TEXT); INSERT INTO missing VALUES (1)";
         let mut db = Connection::open_in_memory().unwrap();
-        assert!(matches!(apply(&mut db, &[FIRST, BROKEN]), Err(Error::Sqlite(_))));
+        apply(&mut db, &[FIRST]).unwrap();
+        assert!(matches!(apply(&mut db, &[FIRST, SECOND, BROKEN]), Err(Error::Sqlite(_))));
         assert_eq!(applied(&db).unwrap(), 1);
-        assert!(!db.table_exists(None, "others").unwrap());
-        assert!(db.table_exists(None, "notes").unwrap());
+        for (table, is_there) in [("notes", true), ("others", false), ("more", false)] {
+            assert_eq!(db.table_exists(None, table).unwrap(), is_there, "{table}");
+        }
     }
 
     #[test]
