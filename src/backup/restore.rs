@@ -85,9 +85,7 @@ pub async fn fill_folder(
     for (key, until) in retired {
         folder.add_retired_key(&key, until).await?;
     }
-    for (name, secret) in &secrets {
-        folder.add_secret(*name, secret).await?;
-    }
+    folder.add_secrets(&secrets).await?;
     Ok(description)
 }
 

@@ -17,7 +17,7 @@ use crate::{
     token::{
         KeyId, SigningKey, UnusableKey,
         key_store::{KeyStore, KeyStoreError, StoredKeys},
-        shared_secret::{SecretName, SharedSecret},
+        shared_secret::{SecretName, SharedSecret, SharedSecrets},
     },
 };
 
@@ -59,8 +59,7 @@ impl KeyStore for DataFolder {
         }
         let path = self.next_key_path();
         let text = next_key_text(key, signs_at);
-        let written = self.write_atomically(&path, text.as_bytes());
-        Ok(written.map_err(|error| io_error(&path, error))?)
+        Ok(self.write_atomically(&path, text.as_bytes())?)
     }
 
     async fn set_next_time(&self, next: &KeyId, signs_at: Timestamp) -> Result<(), KeyStoreError> {
@@ -134,17 +133,13 @@ impl KeyStore for DataFolder {
         secret.map(Some).ok_or_else(|| damaged().into())
     }
 
-    async fn add_secret(
-        &self,
-        name: SecretName,
-        secret: &SharedSecret,
-    ) -> Result<(), KeyStoreError> {
-        let path = self.secret_path(name);
-        if !path.exists() {
-            let written = self.write_atomically(&path, secret.as_bytes());
-            written.map_err(|error| io_error(&path, error))?;
-        }
-        Ok(())
+    async fn add_secrets(&self, secrets: &SharedSecrets) -> Result<(), KeyStoreError> {
+        let files = secrets.iter().map(|(name, secret)| {
+            let contents: &[u8] = secret.as_bytes();
+            (self.secret_path(*name), contents)
+        });
+        let new: Vec<_> = files.filter(|(path, _)| !path.exists()).collect();
+        Ok(self.write_each_atomically(&new)?)
     }
 
     async fn replace_secret(
@@ -157,7 +152,7 @@ impl KeyStore for DataFolder {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 Err(io_error(&path, error).into())
             }
-            _ => self.add_secret(name, secret).await,
+            _ => self.add_secrets(&SharedSecrets::from([(name, secret.clone())])).await,
         }
     }
 
@@ -250,7 +245,7 @@ impl DataFolder {
     }
 
     fn write_key(&self, path: &Path, key: &SigningKey) -> Result<(), Error> {
-        self.write_atomically(path, key.to_pem().as_bytes()).map_err(|error| io_error(path, error))
+        self.write_atomically(path, key.to_pem().as_bytes())
     }
 }
 
@@ -300,7 +295,7 @@ mod tests {
     use super::*;
     use crate::token::{
         Algorithm, TokenTerms,
-        key_store::shared_secret,
+        key_store::{shared_secret, stored_secrets},
         signing_keys::{KeyStatus, SigningKeys},
     };
 
@@ -363,7 +358,8 @@ mod tests {
             let path = parent.path().join(file);
             assert_eq!((mode(&path), is_key_file(file)), (0o600, true));
             fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
-            folder.add_secret(name, &SharedSecret::random()).await.unwrap();
+            let other = SharedSecrets::from([(name, SharedSecret::random())]);
+            folder.add_secrets(&other).await.unwrap();
             assert!(shared_secret(&folder, name).await.unwrap() == secret, "it was replaced");
             assert_eq!(mode(&path), 0o600);
             fs::write(&path, "too short").unwrap();
@@ -373,6 +369,30 @@ mod tests {
             assert!(message.contains("not a secret of 32 bytes"), "{message}");
             assert!(message.contains(lost), "{message}");
         }
+    }
+
+    #[tokio::test]
+    async fn secrets_that_cannot_all_be_stored_are_not_stored_and_none_is_replaced() {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = DataFolder::open(parent.path()).unwrap();
+        let before = shared_secret(&folder, SecretName::Cookies).await.unwrap();
+        let new =
+            || SharedSecrets::from(SecretName::ALL.map(|name| (name, SharedSecret::random())));
+        // A name that is taken, although nothing can be read there.
+        let obstacle = parent.path().join(AUDIT_SECRET);
+        std::os::unix::fs::symlink("nowhere", &obstacle).unwrap();
+        assert!(folder.add_secrets(&new()).await.is_err());
+        assert!(folder.stored_secret(SecretName::Factors).await.unwrap().is_none());
+        fs::remove_file(&obstacle).unwrap();
+        let second = new();
+        folder.add_secrets(&second).await.unwrap();
+        let stored = stored_secrets(&folder).await.unwrap();
+        assert!(stored[&SecretName::Cookies] == before, "it was replaced");
+        assert!(
+            [SecretName::Factors, SecretName::Audit]
+                .iter()
+                .all(|name| stored[name] == second[name])
+        );
     }
 
     #[tokio::test]

@@ -213,7 +213,31 @@ impl DataFolder {
     }
 
     /// Writes a new file that is either absent or complete after a crash. Never replaces a file.
-    fn write_atomically(&self, path: &Path, contents: &[u8]) -> io::Result<()> {
+    fn write_atomically(&self, path: &Path, contents: &[u8]) -> Result<(), Error> {
+        self.write_each_atomically(&[(path.to_owned(), contents)])
+    }
+
+    /// Writes new files, each of which is either absent or complete after a crash, and flushes their names at once.
+    fn write_each_atomically(&self, files: &[(PathBuf, &[u8])]) -> Result<(), Error> {
+        let mut written = Vec::with_capacity(files.len());
+        let durable = files.iter().try_for_each(|(path, contents)| {
+            let unfinished = self.write_unfinished(contents);
+            // Unlike a rename, a link never replaces an existing file.
+            let linked = unfinished.and_then(|unfinished| {
+                fs::hard_link(&unfinished, path)?;
+                written.push(path);
+                fs::remove_file(&unfinished)
+            });
+            linked.map_err(|error| io_error(path, error))
+        });
+        let durable =
+            durable.and_then(|()| self.sync().map_err(|error| io_error(&self.path, error)));
+        // Files that may not be durable are removed, so that another attempt can succeed.
+        durable.inspect_err(|_| written.iter().for_each(|path| drop(fs::remove_file(path))))
+    }
+
+    /// Writes and flushes a file that does not have its name yet.
+    fn write_unfinished(&self, contents: &[u8]) -> io::Result<PathBuf> {
         // Always the same name, so that the next write removes what a crash left behind.
         let unfinished = self.path.join(UNFINISHED);
         if let Err(error) = fs::remove_file(&unfinished)
@@ -225,11 +249,7 @@ impl DataFolder {
         private_file::give_to_folder_owner(&file, &unfinished);
         file.write_all(contents)?;
         file.sync_all()?;
-        // Unlike a rename, a link never replaces an existing file.
-        fs::hard_link(&unfinished, path)?;
-        // A file that may not be durable is removed, so that another attempt can succeed.
-        let durable = fs::remove_file(&unfinished).and_then(|()| self.sync());
-        durable.inspect_err(|_| drop(fs::remove_file(path)))
+        Ok(unfinished)
     }
 
     /// Flushes the names in the folder to disk.

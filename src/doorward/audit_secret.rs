@@ -27,14 +27,21 @@ pub(crate) enum LostAuditSecret {
     BeginNewName(Administrator),
 }
 
-/// Marks the events of the store with the stored secret. A trail that has no events gets one.
-pub(super) async fn use_audit_secret(
+/// A trail that goes on under a new name.
+pub(super) struct RenamedTrail {
+    /// Its last checkpoint.
+    last: Option<String>,
+    /// Who has ordered it.
+    by: Administrator,
+}
+
+/// Checks that the stored secret is the one of the trail. Returns the trail if it is not, and somebody has ordered to go on.
+pub(super) async fn check_trail(
     store: &Store,
     key_store: &dyn KeyStore,
     lost: LostAuditSecret,
     database: &DatabaseUrl,
-    now: Timestamp,
-) -> Result<(), OpenError> {
+) -> Result<Option<RenamedTrail>, OpenError> {
     let in_store = |error| OpenError::Store { database: database.clone(), error };
     let in_keys = |error| OpenError::Keys(signing_keys::Error::from(error));
     let last = store.audit_tree().await.map_err(in_store)?.checkpoint;
@@ -47,21 +54,34 @@ pub(super) async fn use_audit_secret(
         (Some(_), None) => false,
         (None, _) => last.is_some() || !events.is_empty(),
     };
-    let new_name_by = match lost {
-        _ if !is_lost => None,
-        LostAuditSecret::BeginNewName(by) => Some(by),
+    match lost {
+        _ if !is_lost => Ok(None),
+        LostAuditSecret::BeginNewName(by) => {
+            Ok(Some(RenamedTrail { last: last.map(|last| last.to_string()), by }))
+        }
         LostAuditSecret::Refuse => {
             let database = database.clone();
-            return Err(match stored {
+            Err(match stored {
                 Some(_) => OpenError::AuditSecretReplaced(database),
                 None => OpenError::AuditSecretMissing(database),
-            });
+            })
         }
-    };
+    }
+}
+
+/// Marks the events of the store with the stored secret. A trail without one gets one.
+pub(super) async fn use_audit_secret(
+    store: &Store,
+    key_store: &dyn KeyStore,
+    renamed: Option<RenamedTrail>,
+    database: &DatabaseUrl,
+    now: Timestamp,
+) -> Result<(), OpenError> {
+    let in_keys = |error| OpenError::Keys(signing_keys::Error::from(error));
     let secret = shared_secret(key_store, SecretName::Audit).await.map_err(in_keys)?;
     store.use_audit_key(Arc::new(AuditKey::new(&secret)));
-    if let Some(by) = new_name_by {
-        let last = last.map(|last| last.to_string());
+    if let Some(RenamedTrail { last, by }) = renamed {
+        let in_store = |error| OpenError::Store { database: database.clone(), error };
         begin_new_name(store, last, &by, now).await.map_err(in_store)?;
     }
     Ok(())

@@ -6,7 +6,7 @@ use arc_swap::ArcSwap;
 
 use super::{
     Counts, Doorward, Inner,
-    audit_secret::{LostAuditSecret, use_audit_secret},
+    audit_secret::{LostAuditSecret, check_trail, use_audit_secret},
     outbox::{self, MailDelivery},
     sizes::LastSizes,
     trail::Trail,
@@ -27,7 +27,7 @@ use crate::{
         factor_key::FactorKey,
         feed::Feed,
         key_file::KeyFile,
-        key_store::{KeyStore, shared_secret},
+        key_store::{KeyStore, add_missing_secrets, shared_secret},
         one_time::OneTimeMint,
         shared_secret::{SecretName, SharedSecret},
         signing_keys::{self, SigningKeys},
@@ -156,7 +156,8 @@ impl OpenedDatabase {
     pub(crate) async fn record(&self, event: Event) -> Result<(), OpenError> {
         let Installation { store, key_store } = &self.installation;
         let refuse = LostAuditSecret::Refuse;
-        use_audit_secret(store, &**key_store, refuse, &self.database, event.at).await?;
+        let trail = check_trail(store, &**key_store, refuse, &self.database).await?;
+        use_audit_secret(store, &**key_store, trail, &self.database, event.at).await?;
         let in_store = |error| OpenError::Store { database: self.database.clone(), error };
         store.record(vec![event]).await.map_err(in_store)
     }
@@ -282,7 +283,6 @@ impl Doorward {
             }
             None => installation.key_store,
         };
-        let cookie_secret = opened_for.secret(&*key_store, SecretName::Cookies).await?;
         if missing_key == MissingKey::Refuse
             && opened_for.stores_secrets()
             && key_store
@@ -294,9 +294,16 @@ impl Doorward {
         {
             return Err(OpenError::FactorSecretMissing(settings.database));
         }
+        let database = &settings.database;
+        let trail = check_trail(&store, &*key_store, lost_audit_secret, database).await?;
+        if opened_for.stores_secrets() {
+            let added = add_missing_secrets(&*key_store, &SecretName::ALL).await;
+            added.map_err(signing_keys::Error::from)?;
+        }
+        let cookie_secret = opened_for.secret(&*key_store, SecretName::Cookies).await?;
         let factor_secret = opened_for.secret(&*key_store, SecretName::Factors).await?;
         // A command that writes leaves events, which must be marked as those of the server are.
-        use_audit_secret(&store, &*key_store, lost_audit_secret, &settings.database, now).await?;
+        use_audit_secret(&store, &*key_store, trail, database, now).await?;
         let keys = SigningKeys::open(key_store, tokens_exist, terms, lifetime, now).await?;
         if opened_for == OpenedFor::Serve {
             settings.guards.log_warnings();

@@ -14,7 +14,7 @@ use zeroize::Zeroizing;
 use super::{
     KeyId, SigningKey, UnusableKey,
     key_store::{KeyStore, KeyStoreError, StoredKeys},
-    shared_secret::{SecretName, SharedSecret},
+    shared_secret::{SecretName, SharedSecret, SharedSecrets},
     signing_keys::{self, SigningKeys},
 };
 use crate::clock::Timestamp;
@@ -153,12 +153,8 @@ impl KeyStore for KeyFile {
         self.fallback.stored_secret(name).await
     }
 
-    async fn add_secret(
-        &self,
-        name: SecretName,
-        secret: &SharedSecret,
-    ) -> Result<(), KeyStoreError> {
-        self.fallback.add_secret(name, secret).await
+    async fn add_secrets(&self, secrets: &SharedSecrets) -> Result<(), KeyStoreError> {
+        self.fallback.add_secrets(secrets).await
     }
 
     async fn replace_secret(

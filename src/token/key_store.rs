@@ -58,12 +58,8 @@ pub trait KeyStore: Send + Sync {
     /// The secret with this name, if one is stored.
     async fn stored_secret(&self, name: SecretName) -> Result<Option<SharedSecret>, KeyStoreError>;
 
-    /// Stores a secret, unless there is one with this name.
-    async fn add_secret(
-        &self,
-        name: SecretName,
-        secret: &SharedSecret,
-    ) -> Result<(), KeyStoreError>;
+    /// Stores secrets, each unless there is one with its name.
+    async fn add_secrets(&self, secrets: &SharedSecrets) -> Result<(), KeyStoreError>;
 
     /// Stores a secret in the place of any other with this name. A crash may leave none: the caller has to repeat it.
     async fn replace_secret(
@@ -97,13 +93,27 @@ pub async fn shared_secret(
     store: &dyn KeyStore,
     name: SecretName,
 ) -> Result<SharedSecret, KeyStoreError> {
-    if let Some(secret) = store.stored_secret(name).await? {
-        return Ok(secret);
-    }
-    store.add_secret(name, &SharedSecret::random()).await?;
+    add_missing_secrets(store, &[name]).await?;
     // Another instance may have added one first.
     let stored = store.stored_secret(name).await?;
     stored.ok_or_else(|| KeyStoreError("a new secret cannot be read".into()))
+}
+
+/// Creates those of these secrets that are missing.
+///
+/// # Errors
+/// If the key store cannot be read or written.
+pub async fn add_missing_secrets(
+    store: &dyn KeyStore,
+    names: &[SecretName],
+) -> Result<(), KeyStoreError> {
+    let mut missing = SharedSecrets::new();
+    for name in names {
+        if store.stored_secret(*name).await?.is_none() {
+            missing.insert(*name, SharedSecret::random());
+        }
+    }
+    if missing.is_empty() { Ok(()) } else { store.add_secrets(&missing).await }
 }
 
 /// All stored secrets.

@@ -120,12 +120,11 @@ impl KeyStore for MemoryKeyStore {
         Ok(self.contents().secrets.get(&name).cloned())
     }
 
-    async fn add_secret(
-        &self,
-        name: SecretName,
-        secret: &SharedSecret,
-    ) -> Result<(), KeyStoreError> {
-        self.contents().secrets.entry(name).or_insert_with(|| secret.clone());
+    async fn add_secrets(&self, secrets: &SharedSecrets) -> Result<(), KeyStoreError> {
+        let stored = &mut self.contents().secrets;
+        for (name, secret) in secrets {
+            stored.entry(*name).or_insert_with(|| secret.clone());
+        }
         Ok(())
     }
 

@@ -113,12 +113,11 @@ impl KeyStore for DatabaseKeys {
         Ok(secret_from_rows(&rows)?)
     }
 
-    async fn add_secret(
-        &self,
-        name: SecretName,
-        secret: &SharedSecret,
-    ) -> Result<(), KeyStoreError> {
-        self.write_secret(sql::ADD_SHARED_SECRET, name, secret).await
+    async fn add_secrets(&self, secrets: &SharedSecrets) -> Result<(), KeyStoreError> {
+        for (name, secret) in secrets {
+            self.write_secret(sql::ADD_SHARED_SECRET, *name, secret).await?;
+        }
+        Ok(())
     }
 
     async fn replace_secret(
