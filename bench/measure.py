@@ -95,6 +95,10 @@ class Process:
     def rss(self):
         return self._memory("VmRSS")
 
+    def own_memory(self):
+        """Without pages of files, which the kernel can drop and read again."""
+        return self._memory("RssAnon")
+
     def peak_rss(self):
         return self._memory("VmHWM")
 

@@ -202,17 +202,17 @@ def hashing(report, effort):
         "For the slow disk, a preloaded library adds 2 ms to each flush.",
     )
     slow = {"LD_PRELOAD": str(build_slow_flush()), "SLOW_FLUSH_MICROS": "2000"}
-    for label, environment, goals in [("", {}, (0.97, 0.95)), (", slow disk", slow, (0.9, 0.9))]:
+    for label, environment in [("", {}), (", slow disk", slow)]:
         with Doorward(WORK / f"hashing{len(environment)}", **environment) as server:
             rounds = login_rounds(server, effort)
         hashes = rounds.median("alone", rate)
         if not label:
             report.add("Argon2id alone", f"{hashes:.1f}/s, {rounds.median('alone', lambda r: r.cpu_ms):.2f} ms of CPU")
-        for name, goal in zip(("login", "register"), goals, strict=True):
+        for name in ("login", "register"):
             more = f" ({rounds.median(name, rate):.1f}/s of {hashes:.1f}/s, {rounds.median(name, cpu) / 1000:.2f} ms of CPU)"
             # If other load affects the two differently, the rates are useless and CPU time is not.
             ratio = min(rounds.ratio(name, "alone", rate), rounds.ratio("alone", name, cpu_of_hash))
-            report.at_least(f"{name}{label}", ratio, goal, more)
+            report.at_least(f"{name}{label}", ratio, 0.9, more)
 
 
 def cpu_of_hash(result):
@@ -253,7 +253,7 @@ def storm(report, effort):
     note("guards in a login storm")
     seconds = effort.seconds * 3
     with Doorward(WORK / "storm") as server:
-        idle = settled_memory(server)
+        idle, own = settled_memory(server), server.own_memory()
         token = server.sign_up("guarded@example.com")["token"]
         emails = [f"storm-{number}@example.com" for number in range(LOGIN_CONNECTIONS)]
         for email in emails:
@@ -287,7 +287,8 @@ def storm(report, effort):
     report.at_most("guard p99, storm against quiet", rounds.ratio("storm", "quiet", p99), 2, "x", digits=2)
     logged_in = rounds.median("storm", lambda result: result[1].rate)
     report.add("logins in the storm", f"{logged_in:.1f}/s, {logged_in / quiet_logins:.2f}x of those without guards")
-    report.at_most("memory when idle", idle, 16, " MiB")
+    report.at_most("memory when idle, its own", own, 8, " MiB")
+    report.at_most("memory when idle, resident", idle, 28, " MiB")
     bound = idle + 20 + 10
     report.add("memory in the storm", f"{peak:.1f} MiB", f"<= {bound:.1f} MiB", peak <= bound)
     bars = [(f"p99, {name}", rounds.median(name, p99)) for name in ("quiet", "storm")]
