@@ -115,7 +115,7 @@ impl SignedCheckpoint {
         })
     }
 
-    /// The same checkpoint with the signatures of others, which replace earlier ones of the same key.
+    /// Adds the signatures of others, which replace earlier ones of their keys.
     #[must_use]
     pub fn with(mut self, signatures: Vec<Signature>) -> Self {
         for signature in signatures {

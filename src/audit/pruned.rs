@@ -24,7 +24,7 @@ impl PrunedMarks {
         (key.mark(&tile.path(), bits) == mark).then_some(Self { bits: *bits })
     }
 
-    /// The same bits with the mark of another key, for a trail that goes on after the loss of its secret.
+    /// Marks the bits with another key, for a trail that goes on after the loss of its secret.
     pub fn marked_anew(tile: &str, stored: &[u8], key: &AuditKey) -> Option<Vec<u8>> {
         let (bits, _) = stored.split_first_chunk::<BITS>()?;
         Some([&bits[..], &key.mark(tile, bits)].concat())

@@ -17,16 +17,58 @@ use crate::{
 };
 
 /// Events that wait to be recorded.
+#[derive(Default)]
 pub struct Unrecorded(Mutex<Waiting>);
 
+#[derive(Default)]
 struct Waiting {
     events: Vec<Event>,
-    /// Of users, of others, of guards, and of challenges: a flood of one kind does not displace the others.
-    budgets: [Budget; 4],
+    /// A flood of one group does not displace the others.
+    budgets: Budgets,
     left_out: LeftOutCounts,
 }
 
-/// How many events of a kind may be recorded. An event needs a share of one of both: a flood about one user leaves room for others
+/// How many events may be recorded, for each group of them.
+struct Budgets {
+    /// About a user.
+    users: Budget,
+    /// About nobody who is known.
+    strangers: Budget,
+    /// What guards have refused.
+    guards: Budget,
+    /// Sign-ins that lack the second factor.
+    challenges: Budget,
+}
+
+impl Budgets {
+    fn of(&mut self, event: &Event) -> &mut Budget {
+        match (&event.kind, event.subject) {
+            (EventKind::FactorAsked { .. }, _) => &mut self.challenges,
+            (EventKind::GuardRefused { .. }, _) => &mut self.guards,
+            (_, None) => &mut self.strangers,
+            (_, Some(_)) => &mut self.users,
+        }
+    }
+
+    /// The most events at once.
+    fn most(&self) -> usize {
+        let Self { users, strangers, guards, challenges } = self;
+        [users, strangers, guards, challenges].into_iter().map(Budget::most).sum()
+    }
+}
+
+impl Default for Budgets {
+    fn default() -> Self {
+        Self {
+            users: Budget::new(500, 5.0),
+            strangers: Budget::new(500, 2.0),
+            guards: Budget::new(100, 1.0),
+            challenges: Budget::new(500, 10.0),
+        }
+    }
+}
+
+/// How many events of a group may be recorded. An event needs a share of one of both: a flood about one user leaves room for others
 /// in the same network, and a flood about many users from one network leaves room for other networks.
 struct Budget {
     by_whom: Shares<Whom>,
@@ -169,31 +211,12 @@ fn largest<K>(counts: HashMap<K, u64>) -> Vec<(K, u64)> {
     counts
 }
 
-impl Default for Unrecorded {
-    fn default() -> Self {
-        let budgets = [
-            Budget::new(500, 5.0),
-            Budget::new(500, 2.0),
-            Budget::new(100, 1.0),
-            Budget::new(500, 10.0),
-        ];
-        let left_out = LeftOutCounts::default();
-        Self(Mutex::new(Waiting { events: Vec::new(), budgets, left_out }))
-    }
-}
-
 impl Unrecorded {
     /// Keeps an event to be recorded, or counts it.
     pub(super) fn add(&self, event: &Event, now: Instant) {
-        let kind = match (&event.kind, event.subject) {
-            (EventKind::FactorAsked { .. }, _) => 3,
-            (EventKind::GuardRefused { .. }, _) => 2,
-            (_, None) => 1,
-            (_, Some(_)) => 0,
-        };
         let mut waiting = self.lock();
         // Whoever gives orders does not cause a flood.
-        if event.administrator().is_some() || waiting.budgets[kind].charge(event, now) {
+        if event.administrator().is_some() || waiting.budgets.of(event).charge(event, now) {
             waiting.events.push(event.clone());
         } else {
             waiting.left_out.add(event);
@@ -210,7 +233,7 @@ impl Unrecorded {
     /// Puts events back that could not be recorded. They are bounded as others are: what does not fit is counted.
     pub fn put_back(&self, events: Vec<Event>) {
         let mut waiting = self.lock();
-        let most: usize = waiting.budgets.iter().map(Budget::most).sum();
+        let most = waiting.budgets.most();
         let newer = mem::replace(&mut waiting.events, events);
         waiting.events.extend(newer);
         while waiting.events.len() > most {
