@@ -1,4 +1,4 @@
-//! The languages that pages and mails are written in: the choice by the `Accept-Language` header, and times in words.
+//! The languages that pages and mails are written in: the choice by the `Accept-Language` header, and times and numbers in words.
 
 use chrono::{DateTime, Datelike, Utc};
 
@@ -83,6 +83,49 @@ impl Language {
     }
 }
 
+/// A text in every language.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Text {
+    english: &'static str,
+    german: &'static str,
+}
+
+impl Text {
+    pub const fn new(english: &'static str, german: &'static str) -> Self {
+        Self { english, german }
+    }
+
+    pub fn of(self, language: Language) -> &'static str {
+        match language {
+            Language::English => self.english,
+            Language::German => self.german,
+        }
+    }
+
+    /// The text with this value in the place of `{}`.
+    pub fn with(self, language: Language, value: &str) -> String {
+        self.of(language).replacen("{}", value, 1)
+    }
+}
+
+/// A number in groups of three digits, separated by thin spaces.
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let groups: Vec<_> = digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy).collect();
+    groups.join("\u{202f}")
+}
+
+/// A number with its noun, in the singular or the plural.
+pub fn counted(number: u64, one: &str, several: &str) -> String {
+    format!("{} {}", grouped(number), if number == 1 { one } else { several })
+}
+
+/// What texts are sorted by. A German umlaut stands where its vowel stands.
+pub fn sort_key(text: &str) -> String {
+    let text = text.to_lowercase();
+    text.replace('ä', "a").replace('ö', "o").replace('ü', "u").replace('ß', "ss")
+}
+
 const ENGLISH_WEEKDAYS: [&str; 7] =
     ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 const GERMAN_WEEKDAYS: [&str; 7] =
@@ -158,6 +201,22 @@ mod tests {
         }
         assert_eq!(Language::English.day(1_795_183_500_000), "Friday, 20 November");
         assert_eq!(Language::German.day(1_795_183_500_000), "Freitag, 20. November");
+    }
+
+    #[test]
+    fn numbers_are_in_groups_of_three() {
+        for (number, words) in
+            [(0, "0"), (999, "999"), (1000, "1\u{202f}000"), (1_234_567, "1\u{202f}234\u{202f}567")]
+        {
+            assert_eq!(grouped(number), words);
+        }
+    }
+
+    #[test]
+    fn a_noun_agrees_with_its_number() {
+        for (number, words) in [(0, "0 keys"), (1, "1 key"), (1000, "1\u{202f}000 keys")] {
+            assert_eq!(counted(number, "key", "keys"), words);
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::{
         Proof, Record, RecordedActor, Report, Row, SignedCheckpoint, TILE_WIDTH, Verification,
         VerifierKey, tree,
     },
-    event::{Actor, Administrator, EventId, EventKind},
+    event::{Actor, Administrator, EventId, EventKind, EventName},
     store::{self, AuditFilter, EventOrder, StoredEvent, archive::Snapshot},
     user::UserId,
 };
@@ -33,7 +33,7 @@ impl From<StoredEvent> for AuditEvent {
             id: id.to_string(),
             at: id.time().to_string(),
             kind,
-            outcome: crate::audit::Outcome::Failure,
+            outcome: crate::event::EventOutcome::Failure,
             actor: RecordedActor::Unknown,
             subject: None,
             address: None,
@@ -125,10 +125,10 @@ pub(crate) async fn days(doorward: &Doorward, days: u32) -> Result<Vec<DayCounts
         .collect();
     for ((day, kind), count) in doorward.store().audit_days(&day(first)).await? {
         let Some(counts) = counts.get_mut(&day) else { continue };
-        match &*kind {
-            "signed_in" => counts.sign_ins += count,
-            "sign_in_failed" => counts.failed_sign_ins += count,
-            "registered" => counts.sign_ups += count,
+        match EventName::parse(&kind) {
+            Some(EventName::SignedIn) => counts.sign_ins += count,
+            Some(EventName::SignInFailed) => counts.failed_sign_ins += count,
+            Some(EventName::Registered) => counts.sign_ups += count,
             _ => {}
         }
     }
@@ -195,8 +195,8 @@ async fn compare(
     let tree = snapshot.audit_tree().await?;
     let key = key.unwrap_or(&own);
     let mut verification = Verification::new(doorward.audit_key(), key, tree, checkpoints);
-    let replaced =
-        AuditFilter { kind: Some("audit_secret_replaced".into()), ..AuditFilter::default() };
+    let kind = Some(EventName::AuditSecretReplaced.as_str().into());
+    let replaced = AuditFilter { kind, ..AuditFilter::default() };
     let newest = doorward.store().audit_events(&replaced, EventOrder::NewestFirst, None, PAGE);
     newest.await?.into_iter().for_each(|event| verification.begin_at(&row_of(event)));
     let paths = tile_paths(&snapshot).await?;

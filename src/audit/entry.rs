@@ -8,10 +8,10 @@ use serde_json::{Map, Value};
 
 use super::{
     checkpoint::AuditKey,
-    record::{Outcome, Record, RecordedActor, StoredActor},
+    record::{Record, RecordedActor, StoredActor},
     tree::{Hash, leaf_hash},
 };
-use crate::event::EventId;
+use crate::event::{EventId, EventName, EventOutcome};
 
 /// The columns of an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,8 +49,8 @@ struct Personal {
 #[serde(rename_all = "camelCase")]
 struct Rest {
     actor: StoredActor,
-    #[serde(default, skip_serializing_if = "Outcome::is_success")]
-    outcome: Outcome,
+    #[serde(default, skip_serializing_if = "EventOutcome::is_success")]
+    outcome: EventOutcome,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     request_id: Option<String>,
     #[serde(default, skip_serializing_if = "Map::is_empty")]
@@ -58,11 +58,6 @@ struct Rest {
 }
 
 const SALT_BYTES: usize = 16;
-
-/// Details that may name a person or contain their mail address.
-fn is_personal(kind: &str, detail: &str) -> bool {
-    matches!((kind, detail), ("key_created" | "key_revoked", "name") | ("mail_given_up", "failure"))
-}
 
 impl Entry {
     pub fn new(record: Record, key: &AuditKey) -> Self {
@@ -73,12 +68,14 @@ impl Entry {
         let Record { id, at: _, kind, outcome, subject, address, user_agent, request_id, .. } =
             record;
         let is_theirs = actor.is_none() && person;
+        let personal_detail = EventName::parse(&kind).and_then(|kind| kind.info().personal);
+        let is_personal = |detail: &str| Some(detail) == personal_detail;
         let (personal, details) = record
             .details
             .into_iter()
             // An administrator who revokes the key of somebody else does not name it: the name is not theirs.
-            .filter(|(name, _)| !is_personal(&kind, name) || is_theirs || subject.is_none())
-            .partition(|(name, _)| is_personal(&kind, name) && is_theirs);
+            .filter(|(name, _)| !is_personal(name) || is_theirs || subject.is_none())
+            .partition(|(name, _)| is_personal(name) && is_theirs);
         let personal = Personal { address, user_agent, details: personal };
         let rest = Rest { actor: stored_actor, outcome, request_id, details };
         let mut entry = Self {

@@ -17,7 +17,7 @@ pub use self::{
     ocsf::to_ocsf,
     proof::Proof,
     pruned::PrunedMarks,
-    record::{Outcome, Record, RecordedActor},
+    record::{Record, RecordedActor},
     tree::{Hash, TILE_WIDTH, TileId, Tiles, growing_tiles},
     verification::{Report, Row, StoredTile, TreeRow, Verification},
     witness::AddCheckpoint,

@@ -1,106 +1,49 @@
-//! An event in the Open Cybersecurity Schema Framework, for programs that collect the events of many systems: Authentication (3002),
-//! Account Change (3001), and the classes of the few others.
+//! An event in the Open Cybersecurity Schema Framework, for programs that collect the events of many systems. The table of kinds says
+//! which class and activity each is.
 
 use serde_json::{Map, Value, json};
 
-use super::record::{Outcome, Record, RecordedActor};
-use crate::event::EventId;
+use super::record::{Record, RecordedActor};
+use crate::{
+    event::{Entity, EventId, EventName, EventOutcome, OcsfClass, OcsfType, Severity},
+    language::Language,
+};
 
 /// The version of the schema.
 const VERSION: &str = "1.5.0";
-
-/// A class of the schema and what happened in its terms.
-struct Class {
-    category: (u32, &'static str),
-    class: (u32, &'static str),
-    activity: (u32, &'static str),
-}
-
-const IDENTITY: (u32, &str) = (3, "Identity & Access Management");
-const APPLICATION: (u32, &str) = (6, "Application Activity");
-
-const fn account(id: u32, name: &'static str) -> Class {
-    Class { category: IDENTITY, class: (3001, "Account Change"), activity: (id, name) }
-}
-
-const fn authentication(id: u32, name: &'static str) -> Class {
-    Class { category: IDENTITY, class: (3002, "Authentication"), activity: (id, name) }
-}
-
-const fn session(id: u32, name: &'static str) -> Class {
-    Class { category: IDENTITY, class: (3003, "Authorize Session"), activity: (id, name) }
-}
-
-const fn entity(id: u32, name: &'static str) -> Class {
-    Class { category: IDENTITY, class: (3004, "Entity Management"), activity: (id, name) }
-}
-
-const fn application(id: u32, name: &'static str) -> Class {
-    Class { category: APPLICATION, class: (6002, "Application Lifecycle"), activity: (id, name) }
-}
-
-fn class_of(kind: &str) -> Class {
-    match kind {
-        "registered"
-        | "registration_refused"
-        | "user_added"
-        | "users_imported"
-        | "user_imported" => account(1, "Create"),
-        "user_enabled" => account(2, "Enable"),
-        "password_changed" => account(3, "Password Change"),
-        "password_reset" | "reset_failed" | "reset_code_created" | "user_secured" => {
-            account(4, "Password Reset")
-        }
-        "user_disabled" => account(5, "Disable"),
-        "user_deleted" | "unverified_user_deleted" => account(6, "Delete"),
-        "role_granted" => account(7, "Attach Policy"),
-        "role_revoked" => account(8, "Detach Policy"),
-        "factor_added" => account(10, "MFA Factor Enable"),
-        "factor_removed" | "factors_reset" => account(11, "MFA Factor Disable"),
-        "account_unlocked" => account(12, "Unlock"),
-        "signed_in" | "sign_in_failed" | "signed_in_to_app" => authentication(1, "Logon"),
-        "signed_out"
-        | "session_ended"
-        | "session_ended_by_client"
-        | "sessions_ended"
-        | "token_reused" => authentication(2, "Logoff"),
-        "stepped_up" | "factor_asked" => authentication(99, "Other"),
-        "guard_refused" => session(99, "Other"),
-        "invited" => entity(1, "Create"),
-        "signing_key_rotated" | "key_created" => entity(1, "Create"),
-        "account_exported" | "users_exported" | "audit_exported" | "backup_made" | "data_moved" => {
-            entity(2, "Read")
-        }
-        "guards_reloaded" | "backup_restored" => entity(3, "Update"),
-        "invitation_revoked" | "signing_key_revoked" | "key_revoked" | "trail_pruned" => {
-            entity(4, "Delete")
-        }
-        "service_started" => application(3, "Start"),
-        "service_stopped" => application(4, "Stop"),
-        "mail_given_up" | "mail_retried" | "events_left_out" => application(99, "Other"),
-        _ => account(99, "Other"),
-    }
-}
 
 /// The event as an object of the schema. What the schema has no field for is in `unmapped`.
 pub fn to_ocsf(record: &Record, number: Option<u64>) -> Value {
     let Record { id, at, kind, outcome, actor, subject, address, user_agent, request_id, details } =
         record;
-    let Class { category, class, activity } = class_of(kind);
-    let (status_id, status, severity_id, severity) = match outcome {
-        Outcome::Success => (1, "Success", 1, "Informational"),
-        Outcome::Failure => (2, "Failure", 2, "Low"),
+    let info = EventName::parse(kind).map(EventName::info);
+    // Another version may know the kind.
+    let OcsfType { class, activity } = info.map_or(OcsfType::ACCOUNT_OTHER, |info| info.ocsf);
+    let ((class_id, class_name), (category_id, category_name)) = (class.id(), class.category());
+    let (activity_id, activity_name) = activity;
+    // The schema has no name for it, so it gets that of the kind.
+    let own_name = info.filter(|_| activity_id == OcsfType::OTHER);
+    let own_name = own_name.map(|info| info.title.of(Language::English));
+    let (status_id, status, usual) = match outcome {
+        EventOutcome::Success => (1, "Success", Severity::Informational),
+        EventOutcome::Failure => (2, "Failure", Severity::Low),
     };
+    let (severity_id, severity) = severity_of(info.and_then(|info| info.severity).unwrap_or(usual));
     let time = id.parse::<EventId>().map_or(0, |id| id.time().millis());
+    let product = json!({
+        "name": "Doorward",
+        "vendor_name": "Doorward",
+        "version": env!("CARGO_PKG_VERSION"),
+    });
     let mut event = json!({
-        "category_uid": category.0,
-        "category_name": category.1,
-        "class_uid": class.0,
-        "class_name": class.1,
-        "activity_id": activity.0,
-        "activity_name": activity.1,
-        "type_uid": class.0 * 100 + activity.0,
-        "type_name": format!("{}: {}", class.1, activity.1),
+        "category_uid": category_id,
+        "category_name": category_name,
+        "class_uid": class_id,
+        "class_name": class_name,
+        "activity_id": activity_id,
+        "activity_name": own_name.unwrap_or(activity_name),
+        "type_uid": class_id * 100 + activity_id,
+        "type_name": format!("{class_name}: {activity_name}"),
         "time": time,
         "time_dt": at,
         "severity_id": severity_id,
@@ -113,11 +56,7 @@ pub fn to_ocsf(record: &Record, number: Option<u64>) -> Value {
             "uid": id,
             "log_name": "audit",
             "event_code": kind,
-            "product": {
-                "name": "Doorward",
-                "vendor_name": "Doorward",
-                "version": env!("CARGO_PKG_VERSION"),
-            },
+            "product": product,
         },
     });
     if let Some(number) = number {
@@ -127,6 +66,11 @@ pub fn to_ocsf(record: &Record, number: Option<u64>) -> Value {
         event[name] = value;
     };
     set("actor", actor_of(actor));
+    match class {
+        OcsfClass::EntityManagement(entity) => set("entity", entity_of(entity, record)),
+        OcsfClass::ApplicationLifecycle => set("app", product),
+        _ => {}
+    }
     if let Some(subject) = subject {
         set("user", json!({ "uid": subject, "type_id": 1, "type": "User" }));
     }
@@ -151,6 +95,31 @@ pub fn to_ocsf(record: &Record, number: Option<u64>) -> Value {
         set("unmapped", others.into());
     }
     event
+}
+
+fn severity_of(severity: Severity) -> (u32, &'static str) {
+    match severity {
+        Severity::Informational => (1, "Informational"),
+        Severity::Low => (2, "Low"),
+        Severity::Medium => (3, "Medium"),
+        Severity::High => (4, "High"),
+    }
+}
+
+fn entity_of(entity: Entity, record: &Record) -> Value {
+    let (mut object, id) = match entity {
+        Entity::User => {
+            (json!({ "type_id": 2, "type": "User", "name": "User" }), record.subject.as_deref())
+        }
+        Entity::Other(name, id) => {
+            let id = id.and_then(|id| record.details.get(id)?.as_str());
+            (json!({ "type_id": 99, "type": name, "name": name }), id)
+        }
+    };
+    if let Some(id) = id {
+        object["uid"] = id.into();
+    }
+    object
 }
 
 fn actor_of(actor: &RecordedActor) -> Value {
@@ -201,11 +170,68 @@ mod tests {
     }
 
     #[test]
-    fn every_type_is_the_class_and_the_activity() {
-        for kind in EventKind::NAMES {
-            let Class { category, class, activity } = class_of(kind);
-            assert_eq!(class.0 / 1000, category.0, "{kind}");
-            assert!(activity.0 < 100, "{kind}");
+    fn every_event_has_what_its_class_requires() {
+        for kind in EventName::ALL {
+            let record = json!({
+                "id": "x", "at": "x", "kind": kind.as_str(), "outcome": "success", "actor": {"type": "service"},
+            });
+            let ocsf = to_ocsf(&serde_json::from_value(record).unwrap(), None);
+            let number = |name: &str| ocsf[name].as_u64().unwrap();
+            assert_eq!(number("class_uid") / 1000, number("category_uid"), "{kind:?}");
+            assert_eq!(number("type_uid"), number("class_uid") * 100 + number("activity_id"));
+            let required = match number("class_uid") {
+                3004 => "entity",
+                6002 => "app",
+                _ => "actor",
+            };
+            assert!(ocsf[required].is_object(), "{kind:?}: {ocsf}");
         }
+    }
+
+    #[test]
+    fn only_what_the_schema_has_no_activity_for_is_other_and_has_its_own_name() {
+        let other: Vec<_> = EventName::ALL
+            .iter()
+            .filter(|kind| kind.info().ocsf.activity.0 == OcsfType::OTHER)
+            .map(|kind| kind.as_str())
+            .collect();
+        let expected = [
+            "factor_asked",
+            "stepped_up",
+            "mail_retried",
+            "guard_refused",
+            "mail_given_up",
+            "events_left_out",
+        ];
+        assert_eq!(other, expected);
+        let asked = Event::by_service(
+            Timestamp::from_millis(0),
+            EventKind::FactorAsked { methods: Methods::default() },
+        );
+        let ocsf = to_ocsf(&Record::from(&asked), None);
+        assert_eq!(ocsf["type_name"], "Authentication: Other");
+        assert_eq!(
+            ocsf["activity_name"],
+            EventName::FactorAsked.info().title.of(Language::English)
+        );
+    }
+
+    #[test]
+    fn an_emergency_is_of_high_severity_and_names_what_was_revoked() {
+        let kind = EventKind::EverythingRevoked { sessions: Some(2), passwords: None };
+        let event = Event::by_service(Timestamp::from_millis(0), kind);
+        let ocsf = to_ocsf(&Record::from(&event), None);
+        assert_eq!((&ocsf["severity_id"], &ocsf["severity"]), (&json!(4), &json!("High")));
+        assert_eq!(ocsf["type_name"], "Entity Management: Delete");
+        assert_eq!(ocsf["entity"]["name"], "Keys, secrets, sessions, links and codes");
+    }
+
+    #[test]
+    fn a_kind_of_another_version_is_some_other_change() {
+        let record = json!({
+            "id": "x", "at": "x", "kind": "of_the_future", "outcome": "success", "actor": {"type": "service"},
+        });
+        let ocsf = to_ocsf(&serde_json::from_value(record).unwrap(), None);
+        assert_eq!((&ocsf["type_uid"], &ocsf["activity_name"]), (&json!(300_199), &json!("Other")));
     }
 }

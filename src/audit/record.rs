@@ -1,13 +1,11 @@
 //! An event as the audit trail shows it: without secrets and without the addresses that somebody typed.
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use crate::{
-    count::Label,
-    event::{AccessEnded, Actor, Event, EventKind, LeftOut},
-    session::Methods,
-    user::Roles,
+    event::{Actor, Event, EventOutcome, record_words},
+    language::Language,
 };
 
 /// An event as it is shown. [`super::Entry`] is how it is stored.
@@ -18,7 +16,7 @@ pub struct Record {
     /// RFC 3339 in UTC with milliseconds.
     pub at: String,
     pub kind: String,
-    pub outcome: Outcome,
+    pub outcome: EventOutcome,
     pub actor: RecordedActor,
     /// The id of the user whom it concerns.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -33,21 +31,6 @@ pub struct Record {
     /// What else is known, depending on the kind.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub details: Map<String, Value>,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Outcome {
-    #[default]
-    Success,
-    /// It was refused or did not work.
-    Failure,
-}
-
-impl Outcome {
-    pub(super) fn is_success(&self) -> bool {
-        *self == Self::Success
-    }
 }
 
 /// Who did it.
@@ -144,12 +127,17 @@ impl Record {
 
     /// Whether what it tells was refused or did not work. Records of before may call it a failure that a guard only reported.
     pub fn is_failure(&self) -> bool {
-        self.outcome == Outcome::Failure && !self.is_only_reported()
+        self.outcome == EventOutcome::Failure && !self.is_only_reported()
     }
 
     /// Whether a guard has admitted somebody whom it would have refused.
     pub fn is_only_reported(&self) -> bool {
         self.details.get("onlyReported").is_some_and(|reported| *reported == true)
+    }
+
+    /// What it tells, and what else is known about it in a sentence.
+    pub fn words(&self, language: Language) -> (String, Option<String>) {
+        record_words(&self.kind, &self.details, language)
     }
 
     /// A number in its details.
@@ -165,7 +153,7 @@ impl From<&Event> for Record {
             id: id.to_string(),
             at: at.to_string(),
             kind: kind.name().to_owned(),
-            outcome: outcome(kind),
+            outcome: kind.outcome(),
             actor: actor.into(),
             subject: subject.map(|user| user.to_string()),
             address: client.as_ref().map(|client| client.address.to_string()),
@@ -174,7 +162,7 @@ impl From<&Event> for Record {
                 .map(|client| client.user_agent.clone())
                 .filter(|text| !text.is_empty()),
             request_id: request_id.map(|id| id.to_string()),
-            details: match details(kind) {
+            details: match serde_json::to_value(kind).expect("its keys are texts") {
                 Value::Object(details) => details,
                 _ => Map::new(),
             },
@@ -182,190 +170,14 @@ impl From<&Event> for Record {
     }
 }
 
-fn outcome(kind: &EventKind) -> Outcome {
-    match kind {
-        // The person was admitted.
-        EventKind::GuardRefused { only_reported: true, .. } => Outcome::Success,
-        EventKind::RegistrationRefused(_)
-        | EventKind::MailWithheld
-        | EventKind::ResetFailed
-        | EventKind::UnknownSecret
-        | EventKind::SignInFailed { .. }
-        | EventKind::TokenReused { .. }
-        | EventKind::GuardRefused { .. }
-        | EventKind::MailGivenUp { .. } => Outcome::Failure,
-        _ => Outcome::Success,
-    }
-}
-
-/// The fields of a kind, or null. Every kind with fields is named, so that a new field cannot be forgotten.
-fn details(kind: &EventKind) -> Value {
-    match kind {
-        EventKind::Registered { session, roles } => {
-            let session = session.map(|session| session.to_string());
-            known([("session", json!(session)), ("roles", role_names(roles))])
-        }
-        EventKind::RegistrationRefused(reason) => json!({ "reason": reason.label() }),
-        EventKind::UsersImported { count } => json!({ "count": count }),
-        EventKind::UserImported { roles } => known([("roles", role_names(roles))]),
-        EventKind::DataMoved { to } => json!({ "to": to }),
-        EventKind::BackupRestored { made_at } => json!({ "madeAt": made_at.to_string() }),
-        EventKind::UserChanged { name, email } => json!({ "name": name, "email": email }),
-        EventKind::RoleGranted(role) | EventKind::RoleRevoked(role) => {
-            json!({ "role": role.as_str() })
-        }
-        EventKind::EmailVerified { purpose } | EventKind::MailRequested { purpose } => {
-            json!({ "purpose": purpose.as_str() })
-        }
-        EventKind::EmailVerificationSet { verified } => json!({ "verified": verified }),
-        EventKind::SignedIn { session, methods } | EventKind::SteppedUp { session, methods } => {
-            json!({ "session": session.to_string(), "methods": Methods::names(methods) })
-        }
-        EventKind::FactorAsked { methods } => json!({ "methods": Methods::names(methods) }),
-        // The address that was typed may be a password, or of somebody who has no account.
-        EventKind::SignInFailed { reason, email: _ } => {
-            json!({ "reason": reason.label() })
-        }
-        EventKind::SignedInToApp { session }
-        | EventKind::SignedOut { session }
-        | EventKind::SessionEnded { session }
-        | EventKind::TokenReused { session } => json!({ "session": session.to_string() }),
-        EventKind::SessionEndedByClient { session, client } => {
-            json!({ "session": session.to_string(), "client": client })
-        }
-        EventKind::SessionsEnded { count } => json!({ "count": count }),
-        EventKind::UserSecured { ended: None } => Value::Null,
-        EventKind::UserSecured { ended: Some(ended) } => {
-            let AccessEnded {
-                sessions,
-                api_keys,
-                trusted_devices,
-                factors,
-                codes,
-                invitations,
-                password,
-            } = ended;
-            json!({
-                "sessions": sessions,
-                "apiKeys": api_keys,
-                "trustedDevices": trusted_devices,
-                "factors": factors,
-                "codes": codes,
-                "invitations": invitations,
-                "password": password,
-            })
-        }
-        EventKind::FactorAdded { kind } | EventKind::FactorRemoved { kind } => {
-            json!({ "factor": kind.name() })
-        }
-        EventKind::Invited { invitation, roles } => {
-            known([("invitation", json!(invitation.to_string())), ("roles", role_names(roles))])
-        }
-        EventKind::InvitationRevoked { invitation } => {
-            json!({ "invitation": invitation.to_string() })
-        }
-        EventKind::EverythingRevoked { sessions, passwords } => {
-            json!({ "sessions": sessions, "passwords": passwords })
-        }
-        EventKind::ServiceStarted { version, settings, guards, new_signing_key } => {
-            let settings: Map<_, _> =
-                settings.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
-            let guards: Map<_, _> =
-                guards.iter().map(|(name, version)| (name.clone(), json!(version))).collect();
-            let new_key = if *new_signing_key { json!(true) } else { Value::Null };
-            known([
-                ("version", json!(version)),
-                ("settings", settings.into()),
-                ("guards", guards.into()),
-                ("newSigningKey", new_key),
-            ])
-        }
-        EventKind::GuardsReloaded { added, changed, removed } => {
-            json!({ "added": added, "changed": changed, "removed": removed })
-        }
-        EventKind::SigningKeyRotated { kid } | EventKind::SigningKeyRevoked { kid } => {
-            json!({ "kid": kid })
-        }
-        EventKind::KeyCreated { key, name } | EventKind::KeyRevoked { key, name } => {
-            json!({ "key": key.to_string(), "name": name })
-        }
-        EventKind::MailRetried { count } => json!({ "count": count }),
-        EventKind::GuardRefused { guard, decision, only_reported } => {
-            json!({ "guard": guard, "decision": decision, "onlyReported": only_reported })
-        }
-        EventKind::MailGivenUp { mail, failure } => json!({ "mail": mail, "failure": failure }),
-        EventKind::UsersExported { hashes } => json!({ "hashes": hashes }),
-        EventKind::AuditExported { format } => json!({ "format": format }),
-        EventKind::AuditSecretReplaced { before, checkpoint } => {
-            json!({ "before": before, "checkpoint": checkpoint })
-        }
-        EventKind::TrailPruned { before } => {
-            let before: Map<_, _> = before
-                .iter()
-                .map(|(group, before)| (group.name().to_owned(), json!(before.to_string())))
-                .collect();
-            json!({ "before": before })
-        }
-        EventKind::EventsLeftOut(LeftOut { kinds, subjects, networks }) => {
-            let counts: Map<_, _> =
-                kinds.iter().map(|(kind, count)| ((*kind).to_owned(), json!(count))).collect();
-            let subjects: Vec<_> = subjects
-                .iter()
-                .map(|(user, count)| json!({ "id": user.to_string(), "count": count }))
-                .collect();
-            let networks: Vec<_> = networks
-                .iter()
-                .map(|(network, count)| json!({ "address": network.to_string(), "count": count }))
-                .collect();
-            json!({ "counts": counts, "subjects": subjects, "networks": networks })
-        }
-        EventKind::UserAdded
-        | EventKind::BackupMade
-        | EventKind::ImportedHashDropped
-        | EventKind::UserDisabled
-        | EventKind::UserEnabled
-        | EventKind::UserDeleted
-        | EventKind::AccountExported
-        | EventKind::UnverifiedUserDeleted
-        | EventKind::VerificationRequested
-        | EventKind::EmailChangeRequested
-        | EventKind::EmailChangeCancelled
-        | EventKind::EmailRestored
-        | EventKind::MailWithheld
-        | EventKind::PasswordChanged
-        | EventKind::PasswordReset
-        | EventKind::ResetFailed
-        | EventKind::PasswordRemoved
-        | EventKind::ResetCodeCreated
-        | EventKind::UnknownSecret
-        | EventKind::PasskeyRenamed
-        | EventKind::RecoveryCodesReplaced
-        | EventKind::TrustedDeviceRemoved
-        | EventKind::FactorResetCreated
-        | EventKind::FactorsReset
-        | EventKind::AccountUnlocked
-        | EventKind::ServiceStopped => Value::Null,
-    }
-}
-
-/// Those that are not null.
-fn known<const N: usize>(details: [(&str, Value); N]) -> Value {
-    let known = details.into_iter().filter(|(_, value)| !value.is_null());
-    known.map(|(name, value)| (name.to_owned(), value)).collect::<Map<_, _>>().into()
-}
-
-/// The names of roles, or null if there are none.
-fn role_names(roles: &Roles) -> Value {
-    let names: Vec<_> = roles.iter().collect();
-    if names.is_empty() { Value::Null } else { json!(names) }
-}
-
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::{
         clock::Timestamp,
-        event::LoginRefusal,
+        event::{EventKind, LoginRefusal},
         network::{ClientInfo, Requester},
         user::{EmailKey, UserId},
     };

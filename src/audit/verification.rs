@@ -11,6 +11,7 @@ use super::{
     pruned::PrunedMarks,
     tree::{Hash, RootBuilder, TILE_WIDTH, TileId, all_tiles},
 };
+use crate::event::EventName;
 
 /// The most findings of a report.
 const MAX_FINDINGS: usize = 10_000;
@@ -156,31 +157,36 @@ pub struct TreeRow {
 /// A verification that is under way.
 pub struct Verification<'a> {
     key: &'a AuditKey,
-    /// As they are stored, unless the size cannot be.
+    /// The stored size of the tree, or what its tiles allow if they are fewer.
     size: u64,
+    /// The stored root of the tree.
     root: Option<Hash>,
-    /// By size.
+    /// The checkpoints to compare with, by size.
     checkpoints: BTreeMap<u64, Vec<Checkpoint>>,
     report: Report,
-    /// The next number.
+    /// The number of the next event.
     next: u64,
+    /// The hashes of the tile that is being read.
     tile: Vec<Hash>,
-    /// The roots of the stored hashes, and of the rows where they are stored.
-    of_tiles: RootBuilder,
-    of_rows: RootBuilder,
+    /// The root of the stored hashes.
+    root_of_tiles: RootBuilder,
+    /// The root of the rows. Where an event is not stored, it has the stored hash.
+    root_of_rows: RootBuilder,
     /// Places without an event, as ranges.
     missing: Vec<(u64, u64)>,
     /// Rows that are not what the tree has in their places.
     mismatches: Vec<Mismatch>,
     /// The places whose hash no row has.
     unmatched: HashMap<Hash, u64>,
-    /// Users of whom an event was erased, with one such event, and those who were deleted.
+    /// Users of whom an event was erased, with one such event.
     erased: BTreeMap<String, String>,
+    /// Users who were deleted.
     deleted: HashSet<String>,
-    /// The largest checkpoint that the stored hashes agree with, and whether those of the rows do.
+    /// The size of the largest checkpoint that the stored hashes agree with.
     agreed: u64,
+    /// The sizes of the others, each with whether the rows agree.
     disagreed: Vec<(u64, bool)>,
-    /// Full subtrees of tiles, by level, for the tiles above.
+    /// The hashes of full tiles, by level. The tiles above must have them.
     above: Vec<Vec<Hash>>,
     tiles_seen: BTreeMap<TileId, bool>,
 }
@@ -238,8 +244,8 @@ impl<'a> Verification<'a> {
             report,
             next: 0,
             tile: Vec::new(),
-            of_tiles: RootBuilder::default(),
-            of_rows: RootBuilder::default(),
+            root_of_tiles: RootBuilder::default(),
+            root_of_rows: RootBuilder::default(),
             missing: Vec::new(),
             mismatches: Vec::new(),
             unmatched: HashMap::new(),
@@ -254,7 +260,7 @@ impl<'a> Verification<'a> {
 
     /// The secret that marks events was lost: this row, which was marked with the one of now, says from which number on it counts.
     pub fn begin_at(&mut self, row: &Row) {
-        if row.entry.kind == "audit_secret_replaced" && row.is_authentic(self.key) {
+        if row.entry.kind == EventName::AuditSecretReplaced.as_str() && row.is_authentic(self.key) {
             let before = row.entry.record().and_then(|record| record.number("before"));
             self.report.marked_before = self.report.marked_before.max(before.unwrap_or(0));
         }
@@ -360,8 +366,8 @@ impl<'a> Verification<'a> {
             self.unmatched.insert(*hash, number);
         }
         let of_tile = hash.copied().unwrap_or_default();
-        self.of_tiles.push(of_tile);
-        self.of_rows.push(chosen.map_or(of_tile, |row| row.leaf()));
+        self.root_of_tiles.push(of_tile);
+        self.root_of_rows.push(chosen.map_or(of_tile, |row| row.leaf()));
     }
 
     fn is_authentic(&self, row: &Row) -> bool {
@@ -371,7 +377,10 @@ impl<'a> Verification<'a> {
 
     /// Takes note of who was deleted, and of whom something was erased.
     fn note_erasure(&mut self, entry: &Entry) {
-        if matches!(&*entry.kind, "user_deleted" | "unverified_user_deleted") {
+        if matches!(
+            EventName::parse(&entry.kind),
+            Some(EventName::UserDeleted | EventName::UnverifiedUserDeleted)
+        ) {
             self.deleted.extend(entry.subject.clone());
         }
         if entry.commitment.is_some() {
@@ -384,10 +393,10 @@ impl<'a> Verification<'a> {
 
     fn compare_with_checkpoints(&mut self) {
         for checkpoint in self.checkpoints.get(&self.next).into_iter().flatten() {
-            if self.of_tiles.root() == checkpoint.root {
+            if self.root_of_tiles.root() == checkpoint.root {
                 self.agreed = self.agreed.max(self.next);
             } else {
-                let rows_agree = self.of_rows.root() == checkpoint.root;
+                let rows_agree = self.root_of_rows.root() == checkpoint.root;
                 self.disagreed.push((self.next, rows_agree));
             }
         }
@@ -459,8 +468,8 @@ impl<'a> Verification<'a> {
         for id in changed {
             self.report.add(Finding::HashesChanged { tile: id.path() });
         }
-        if self.root.is_some_and(|root| root != self.of_tiles.root()) {
-            if self.root == Some(self.of_rows.root()) {
+        if self.root.is_some_and(|root| root != self.root_of_tiles.root()) {
+            if self.root == Some(self.root_of_rows.root()) {
                 self.disagreed.push((self.size, true));
             } else {
                 self.report.add(Finding::TreeChanged);

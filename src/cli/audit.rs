@@ -211,8 +211,11 @@ fn print_kinds(output: &Output) -> anyhow::Result<()> {
         return print_json(&names.collect::<Vec<_>>());
     }
     let width = names.map(str::len).max().unwrap_or_default();
-    for KindInfo { name, group, meaning } in KINDS {
-        print_line!("{name:width$}  {:9}  {meaning}", group.name());
+    let types: Vec<_> = KINDS.iter().map(KindInfo::event_type).collect();
+    let type_width = types.iter().map(|event_type| event_type.len()).max().unwrap_or_default();
+    for (KindInfo { name, group, meaning, .. }, event_type) in KINDS.iter().zip(types) {
+        let group = group.name();
+        print_line!("{name:width$}  {event_type:type_width$}  {group:9}  {meaning}");
     }
     Ok(())
 }

@@ -442,7 +442,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::event::EventKind;
+    use crate::event::EventName;
 
     #[test]
     fn the_command_line_is_well_formed() {
@@ -503,8 +503,7 @@ mod tests {
         for (command, leaves) in commands {
             match leaves {
                 Leaves::Kinds(kinds) => assert!(
-                    !kinds.is_empty()
-                        && kinds.iter().all(|kind| EventKind::NAMES.contains(&&**kind)),
+                    !kinds.is_empty() && kinds.iter().all(|kind| EventName::parse(kind).is_some()),
                     "{command}"
                 ),
                 Leaves::Nothing(reason) => assert!(reason.len() > 10, "{command}"),

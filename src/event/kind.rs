@@ -1,28 +1,41 @@
-//! The kinds of events, each with what is known about it.
+//! The kinds of events, each with what is known about it. What a kind is called, and what is made of it elsewhere, is its row in
+//! `kind_table.rs`.
+
+use std::fmt::Display;
+
+use serde::{Serialize, Serializer};
+use serde_json::json;
 
 use super::{EventGroup, LoginRefusal};
 use crate::{
     clock::Timestamp,
-    count::labels,
+    count::{Label, labels},
     credential::factor::FactorKind,
     network::Network,
-    session::{Methods, SessionId},
+    session::{Method, Methods, SessionId},
     token::one_time::Purpose,
     user::{ApiKeyId, EmailKey, InvitationId, Role, Roles, UserId},
 };
 
 /// What happened. Who did it, and to whom, stands in the event. A figure that only the write knows is `None` until its statements
 /// have run.
-#[derive(Clone, Debug, PartialEq)]
+///
+/// Its fields are the details of its record in the audit trail, unless they are skipped. A field has neither a secret nor an address that
+/// somebody typed, unless it is skipped.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged, rename_all_fields = "camelCase")]
 pub enum EventKind {
     /// A person has registered.
     Registered {
         /// The session that they are signed in with; `None` if they have to verify their address first.
+        #[serde(skip_serializing_if = "Option::is_none")]
         session: Option<SessionId>,
         /// Those that their invitation has given them.
+        #[serde(skip_serializing_if = "Roles::is_empty")]
         roles: Roles,
     },
     /// Nobody was registered.
+    #[serde(serialize_with = "as_reason")]
     RegistrationRefused(RegistrationRefusal),
     /// The operator has added a user.
     UserAdded,
@@ -33,6 +46,7 @@ pub enum EventKind {
     },
     /// A user was added by an import.
     UserImported {
+        #[serde(skip_serializing_if = "Roles::is_empty")]
         roles: Roles,
     },
     /// The operator has removed the imported password hash of a user.
@@ -49,13 +63,16 @@ pub enum EventKind {
     UserEnabled,
     /// Everything by which somebody could be in the account of a user has ended, and the user has to set a new password.
     UserSecured {
+        #[serde(flatten)]
         ended: Option<AccessEnded>,
     },
     /// A user is gone, and what is stored about them but for ids, kinds and times of events.
     UserDeleted,
-    /// The same, because the owner of the address has taken it back from somebody who had not verified it.
+    /// A user who had not verified their address is gone, because the owner of the address has taken it back.
     UnverifiedUserDeleted,
+    #[serde(serialize_with = "as_role")]
     RoleGranted(Role),
+    #[serde(serialize_with = "as_role")]
     RoleRevoked(Role),
     /// Somebody has taken along everything that is stored about a user.
     AccountExported,
@@ -74,6 +91,7 @@ pub enum EventKind {
     /// A mailed link or code has verified an address.
     EmailVerified {
         /// What the link or code was for.
+        #[serde(serialize_with = "as_purpose")]
         purpose: Purpose,
     },
     /// The operator has marked an address.
@@ -86,6 +104,7 @@ pub enum EventKind {
     /// Somebody asked for a mail to an address.
     MailRequested {
         /// What its link or code is for.
+        #[serde(serialize_with = "as_purpose")]
         purpose: Purpose,
     },
     /// Somebody asked for a mail to an address that has got too much.
@@ -106,16 +125,20 @@ pub enum EventKind {
     SignedIn {
         session: SessionId,
         /// How they have shown who they are.
+        #[serde(serialize_with = "as_names")]
         methods: Methods,
     },
     /// Somebody has given the password or a mailed code of a user, and was asked for the second factor.
     FactorAsked {
         /// What they have given.
+        #[serde(serialize_with = "as_names")]
         methods: Methods,
     },
     SignInFailed {
+        #[serde(serialize_with = "as_label")]
         reason: LoginRefusal,
-        /// The address that was typed.
+        /// The address that was typed. It may be a password, or of somebody who has no account.
+        #[serde(skip)]
         email: EmailKey,
     },
     /// A browser has carried its session to an app.
@@ -148,13 +171,16 @@ pub enum EventKind {
     SteppedUp {
         session: SessionId,
         /// How they have shown it.
+        #[serde(serialize_with = "as_names")]
         methods: Methods,
     },
 
     FactorAdded {
+        #[serde(rename = "factor")]
         kind: FactorKind,
     },
     FactorRemoved {
+        #[serde(rename = "factor")]
         kind: FactorKind,
     },
     PasskeyRenamed,
@@ -173,6 +199,7 @@ pub enum EventKind {
     Invited {
         invitation: InvitationId,
         /// What the new user gets.
+        #[serde(skip_serializing_if = "Roles::is_empty")]
         roles: Roles,
     },
     InvitationRevoked {
@@ -227,10 +254,13 @@ pub enum EventKind {
     ServiceStarted {
         version: &'static str,
         /// The settings that differ from the default, without secrets.
+        #[serde(serialize_with = "as_map")]
         settings: Vec<(&'static str, String)>,
         /// The declared guards, each with the version of its declaration.
+        #[serde(serialize_with = "as_map")]
         guards: Vec<(String, String)>,
         /// Whether the operator has asked for new keys in place of lost ones. They end all sessions.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
         new_signing_key: bool,
     },
     ServiceStopped,
@@ -239,6 +269,7 @@ pub enum EventKind {
     /// The contents of the database were replaced by those of a backup.
     BackupRestored {
         /// When it was made.
+        #[serde(serialize_with = "as_text")]
         made_at: Timestamp,
     },
     /// Everything that is stored is copied to another database.
@@ -276,6 +307,7 @@ pub enum EventKind {
     /// Events of the audit trail have reached the end of their retention.
     TrailPruned {
         /// Events of these groups that are older were deleted.
+        #[serde(serialize_with = "as_times")]
         before: Vec<(EventGroup, Timestamp)>,
     },
     /// More was refused than is recorded.
@@ -283,7 +315,8 @@ pub enum EventKind {
 }
 
 /// What ended when the account of a user was secured.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct AccessEnded {
     pub sessions: usize,
     /// Of the user, not of machines.
@@ -300,13 +333,16 @@ pub struct AccessEnded {
 }
 
 /// How many events were not recorded.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LeftOut {
     /// Of each kind.
+    #[serde(rename = "counts", serialize_with = "as_map")]
     pub kinds: Vec<(&'static str, u64)>,
     /// About the users with the most of them, the most first.
+    #[serde(serialize_with = "as_subjects")]
     pub subjects: Vec<(UserId, u64)>,
     /// From the networks with the most of them, the most first.
+    #[serde(serialize_with = "as_networks")]
     pub networks: Vec<(Network, u64)>,
 }
 
@@ -331,116 +367,58 @@ labels!(RegistrationRefusal {
     AddressTaken => "address_taken",
 });
 
-/// Declares the names of kinds. A kind that is missing does not compile.
-macro_rules! names {
-    ($($kind:ident $(($($value:tt)*))? $({$($field:tt)*})? => $name:literal,)+) => {
-        /// The kind of an event, without what is known about it.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum EventName {
-            $($kind),+
-        }
-
-        impl EventName {
-            /// All kinds.
-            pub const ALL: &[Self] = &[$(Self::$kind),+];
-
-            /// The kind with this name in the audit trail.
-            pub fn parse(name: &str) -> Option<Self> {
-                match name {
-                    $($name => Some(Self::$kind),)+
-                    _ => None,
-                }
-            }
-
-            /// Its name in the audit trail.
-            pub const fn as_str(self) -> &'static str {
-                match self {
-                    $(Self::$kind => $name),+
-                }
-            }
-        }
-
-        impl EventKind {
-            /// The names of all kinds.
-            pub const NAMES: &[&str] = &[$($name),+];
-
-            /// Its name in the audit trail.
-            pub fn name(&self) -> &'static str {
-                match self {
-                    $(Self::$kind $(($($value)*))? $({$($field)*})? => $name),+
-                }
-            }
-        }
-    };
+fn as_text<S: Serializer>(value: &impl Display, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(value)
 }
 
-names! {
-    Registered { .. } => "registered",
-    RegistrationRefused(_) => "registration_refused",
-    UserAdded => "user_added",
-    UsersImported { .. } => "users_imported",
-    UserImported { .. } => "user_imported",
-    ImportedHashDropped => "imported_hash_dropped",
-    UserChanged { .. } => "user_changed",
-    UserDisabled => "user_disabled",
-    UserEnabled => "user_enabled",
-    UserSecured { .. } => "user_secured",
-    UserDeleted => "user_deleted",
-    UnverifiedUserDeleted => "unverified_user_deleted",
-    RoleGranted(_) => "role_granted",
-    RoleRevoked(_) => "role_revoked",
-    AccountExported => "account_exported",
-    UsersExported { .. } => "users_exported",
-    VerificationRequested => "verification_requested",
-    EmailChangeRequested => "email_change_requested",
-    EmailChangeCancelled => "email_change_cancelled",
-    EmailVerified { .. } => "email_verified",
-    EmailVerificationSet { .. } => "email_verification_set",
-    EmailRestored => "email_restored",
-    MailRequested { .. } => "mail_requested",
-    MailWithheld => "mail_withheld",
-    PasswordChanged => "password_changed",
-    PasswordReset => "password_reset",
-    ResetFailed => "reset_failed",
-    PasswordRemoved => "password_removed",
-    ResetCodeCreated => "reset_code_created",
-    UnknownSecret => "unknown_secret",
-    SignedIn { .. } => "signed_in",
-    FactorAsked { .. } => "factor_asked",
-    SignInFailed { .. } => "sign_in_failed",
-    SignedInToApp { .. } => "signed_in_to_app",
-    SignedOut { .. } => "signed_out",
-    SessionEnded { .. } => "session_ended",
-    SessionEndedByClient { .. } => "session_ended_by_client",
-    SessionsEnded { .. } => "sessions_ended",
-    TokenReused { .. } => "token_reused",
-    SteppedUp { .. } => "stepped_up",
-    FactorAdded { .. } => "factor_added",
-    FactorRemoved { .. } => "factor_removed",
-    PasskeyRenamed => "passkey_renamed",
-    RecoveryCodesReplaced => "recovery_codes_replaced",
-    TrustedDeviceRemoved => "trusted_device_removed",
-    FactorResetCreated => "factor_reset_created",
-    FactorsReset => "factors_reset",
-    AccountUnlocked => "account_unlocked",
-    Invited { .. } => "invited",
-    InvitationRevoked { .. } => "invitation_revoked",
-    EverythingRevoked { .. } => "everything_revoked",
-    ServiceStarted { .. } => "service_started",
-    ServiceStopped => "service_stopped",
-    SigningKeyRotated { .. } => "signing_key_rotated",
-    SigningKeyRevoked { .. } => "signing_key_revoked",
-    GuardsReloaded { .. } => "guards_reloaded",
-    MailRetried { .. } => "mail_retried",
-    KeyCreated { .. } => "key_created",
-    KeyRevoked { .. } => "key_revoked",
-    BackupMade => "backup_made",
-    BackupRestored { .. } => "backup_restored",
-    DataMoved { .. } => "data_moved",
-    GuardRefused { .. } => "guard_refused",
-    MailGivenUp { .. } => "mail_given_up",
-    AuditExported { .. } => "audit_exported",
-    AuditSecretReplaced { .. } => "audit_secret_replaced",
-    TrailPruned { .. } => "trail_pruned",
-    EventsLeftOut(_) => "events_left_out",
+fn as_label<L: Label, S: Serializer>(label: &L, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(label.label())
+}
+
+fn as_reason<L: Label, S: Serializer>(reason: &L, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map([("reason", reason.label())])
+}
+
+fn as_role<S: Serializer>(role: &Role, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map([("role", role.as_str())])
+}
+
+fn as_purpose<S: Serializer>(purpose: &Purpose, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(purpose.as_str())
+}
+
+fn as_names<S: Serializer>(methods: &Methods, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(methods.iter().map(Method::name))
+}
+
+fn as_map<K: Serialize, V: Serialize, S: Serializer>(
+    pairs: &[(K, V)],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(pairs.iter().map(|(name, value)| (name, value)))
+}
+
+fn as_times<S: Serializer>(
+    times: &[(EventGroup, Timestamp)],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(times.iter().map(|(group, time)| (group.name(), time.to_string())))
+}
+
+fn as_subjects<S: Serializer>(
+    subjects: &[(UserId, u64)],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let subjects = subjects.iter().map(|(user, count)| json!({ "id": user, "count": count }));
+    serializer.collect_seq(subjects)
+}
+
+fn as_networks<S: Serializer>(
+    networks: &[(Network, u64)],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let networks = networks
+        .iter()
+        .map(|(network, count)| json!({ "address": network.to_string(), "count": count }));
+    serializer.collect_seq(networks)
 }

@@ -1,230 +1,212 @@
-//! The log line of each event.
+//! The log line of each event. Its level and its words stand in the table of kinds. Every line names the user, and the network of the
+//! request or who has given the order. What else a kind tells is added here.
 
-use tracing::{field::display, info, warn};
+use std::fmt;
 
-use super::{AccessEnded, Actor, Event, EventKind, RegistrationRefusal};
-use crate::{
-    log::FloodLine,
-    network::Network,
-    session::{Method, Methods},
+use tracing::field::{DisplayValue, display};
+
+use super::{
+    AccessEnded, Actor, Event, EventKind, RegistrationRefusal,
+    kind_info::{LogLevel, LogLine, LogWords},
 };
+use crate::{log::FloodLine, network::Network, session::Method, user::UserId};
+
+/// Writes a line with these fields at a level that is known when it is written.
+macro_rules! line {
+    ($level:expr, $($fields:tt)+) => {
+        match $level {
+            LogLevel::Info => tracing::info!($($fields)+),
+            LogLevel::Warn => tracing::warn!($($fields)+),
+        }
+    };
+}
+
+/// What every line has.
+struct Line {
+    level: LogLevel,
+    text: Text,
+    user: Option<DisplayValue<UserId>>,
+    /// The id of the user or the key that has given the order. `None` if it is no order. The span of a command names the operator.
+    actor: Option<String>,
+    /// The network of the request. `None` if it is an order.
+    network: Option<DisplayValue<Network>>,
+}
+
+/// The message of a line: the words, and who has given the order.
+struct Text {
+    words: &'static str,
+    by: Option<&'static str>,
+}
+
+impl fmt::Display for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.words)?;
+        self.by.map_or(Ok(()), |by| write!(f, " by {by}"))
+    }
+}
+
+impl Line {
+    fn new(event: &Event, LogLine { level, words }: LogLine) -> Self {
+        let administrator = event.administrator();
+        let (words, is_order) = match words {
+            LogWords::Own(words) => (words, false),
+            LogWords::Order(words) => (words, true),
+            LogWords::OwnOrOrder(own, order) => match administrator {
+                None => (own, false),
+                Some(_) => (order, true),
+            },
+        };
+        Self {
+            level,
+            text: Text { words, by: is_order.then(|| title(&event.actor)) },
+            user: event.subject.map(display),
+            actor: administrator.filter(|_| is_order).and_then(id_of),
+            network: network_of(event).filter(|_| !is_order),
+        }
+    }
+
+    fn is_order(&self) -> bool {
+        self.text.by.is_some()
+    }
+}
 
 /// Writes the line of an event. Lines that anybody can cause are limited: above the limit they are only counted.
 pub(super) fn write(event: &Event) {
-    // The id of the request is in the span that the line is written in.
-    let Event { id: _, at: _, actor, subject, kind, client, request_id: _, authority: _ } = event;
-    let user = subject.map(display);
-    let network = client.as_ref().map(|client| display(Network::at(client.address)));
-    let administrator = event.administrator();
-    let (whom, actor) = (title(actor), administrator.and_then(id_of));
+    let Some(line) = event.kind.info().log else { return };
+    if is_within_limit(&event.kind) {
+        write_session(event, &Line::new(event, line));
+    }
+}
+
+fn is_within_limit(kind: &EventKind) -> bool {
     match kind {
-        EventKind::Registered { session: Some(session), .. } => {
-            info!(user, %session, network, "registered")
-        }
-        EventKind::Registered { session: None, .. } => {
-            info!(user, network, "registered, to be verified")
-        }
         EventKind::RegistrationRefused(reason) => {
-            if let Some(reason) = policy_reason(*reason)
-                && FloodLine::RegistrationRefused.is_written("")
-            {
-                info!(network, reason, "registration refused");
-            }
-        }
-        EventKind::UserAdded => info!(user, actor, "added by {whom}"),
-        EventKind::UsersImported { count } => {
-            info!(users = count, actor, "users imported by {whom}")
-        }
-        // One line tells of all users.
-        EventKind::ImportedHashDropped | EventKind::UserImported { .. } => {}
-        EventKind::UserChanged { name, email } => info!(user, network, name, email, "user changed"),
-        EventKind::UserDisabled => info!(user, actor, "disabled by {whom}"),
-        EventKind::UserEnabled => info!(user, actor, "enabled by {whom}"),
-        EventKind::UserSecured { ended } => {
-            let AccessEnded { sessions, api_keys, factors, .. } = ended.unwrap_or_default();
-            info!(user, sessions, api_keys, factors, actor, "account secured by {whom}");
-        }
-        EventKind::UserDeleted if administrator.is_some() => {
-            info!(user, actor, "deleted by {whom}")
-        }
-        EventKind::UserDeleted => info!(user, network, "deleted by the user"),
-        EventKind::UnverifiedUserDeleted => {
-            warn!(user, "unverified user deleted: the owner of the address takes it back");
-        }
-        EventKind::RoleGranted(role) => {
-            info!(user, role = role.as_str(), granted = true, actor, "role set by {whom}");
-        }
-        EventKind::RoleRevoked(role) => {
-            info!(user, role = role.as_str(), granted = false, actor, "role set by {whom}");
-        }
-
-        EventKind::AccountExported if administrator.is_some() => {
-            info!(user, actor, "account exported by {whom}")
-        }
-        EventKind::AccountExported => info!(user, network, "account exported by its user"),
-        EventKind::UsersExported { hashes } => {
-            info!(hashes, actor, "all users exported by {whom}")
-        }
-        EventKind::AuditSecretReplaced { before, .. } => {
-            warn!(before, "the audit trail goes on under a new name: its secret was lost");
-        }
-        EventKind::AuditExported { format } => {
-            info!(format, actor, "audit trail exported by {whom}")
-        }
-
-        EventKind::VerificationRequested => info!(user, network, "verification mail requested"),
-        EventKind::EmailChangeRequested => {
-            info!(user, network, "change of the e-mail address requested")
-        }
-        EventKind::EmailChangeCancelled => {
-            info!(user, network, "change of the e-mail address cancelled")
-        }
-        EventKind::EmailVerified { purpose } => {
-            info!(user, network, purpose = purpose.as_str(), "e-mail address verified");
-        }
-        EventKind::EmailVerificationSet { verified } => {
-            info!(user, verified, actor, "e-mail address verification set by {whom}");
-        }
-        EventKind::EmailRestored => {
-            info!(user, network, "e-mail address restored, password set and all sessions ended");
+            policy_reason(*reason).is_some() && FloodLine::RegistrationRefused.is_written("")
         }
         EventKind::MailRequested { purpose } => {
-            if FloodLine::MailRequested.is_written(purpose.as_str()) {
-                info!(network, purpose = purpose.as_str(), "mail requested");
-            }
+            FloodLine::MailRequested.is_written(purpose.as_str())
         }
         EventKind::MailWithheld => {
-            if FloodLine::MailRequested.is_written("the address has got too much") {
-                info!(network, "no mail: the address has got too much");
-            }
+            FloodLine::MailRequested.is_written("the address has got too much")
         }
+        EventKind::ResetFailed => FloodLine::FailedReset.is_written(""),
+        EventKind::SignInFailed { reason, .. } => FloodLine::FailedLogin.is_written(reason.text()),
+        EventKind::FactorAsked { .. } => {
+            FloodLine::FailedLogin.is_written("the second factor is missing")
+        }
+        _ => true,
+    }
+}
 
-        EventKind::PasswordChanged if administrator.is_some() => {
-            info!(user, actor, "password set by {whom}")
+/// The lines about sessions. The id of the request is in the span that a line is written in.
+fn write_session(event: &Event, line: &Line) {
+    let Line { level, text, user, actor, network } = line;
+    match &event.kind {
+        EventKind::Registered { session: Some(session), .. }
+        | EventKind::SignedInToApp { session }
+        | EventKind::SignedOut { session }
+        | EventKind::SessionEnded { session }
+        | EventKind::TokenReused { session } => {
+            line!(level, user, %session, actor, network, "{text}");
         }
-        EventKind::PasswordChanged => info!(user, network, "password changed"),
-        EventKind::PasswordRemoved => info!(user, actor, "password removed by {whom}"),
-        EventKind::PasswordReset => info!(user, network, "password reset"),
-        EventKind::ResetFailed => {
-            if FloodLine::FailedReset.is_written("") {
-                info!(network, "failed reset");
-            }
+        EventKind::Registered { session: None, .. } => {
+            line!(level, user, network, "{text}, to be verified");
         }
-        EventKind::ResetCodeCreated => info!(user, actor, "reset code created by {whom}"),
-        EventKind::UnknownSecret => info!(network, "unknown one-time secret"),
-
         EventKind::SignedIn { session, methods } => {
-            info!(user, %session, network, "{}", signed_in(methods));
+            let how = if methods.contains(Method::MailedCode) { " with a mailed code" } else { "" };
+            line!(level, user, %session, network, "{text}{how}");
         }
-        EventKind::SignInFailed { reason, email: _ } => {
-            if FloodLine::FailedLogin.is_written(reason.text()) {
-                info!(network, %reason, user, "failed login");
-            }
+        EventKind::SteppedUp { session, methods } => {
+            line!(level, user, %session, network, methods = methods.to_text(), "{text}");
         }
         EventKind::FactorAsked { methods } => {
-            if FloodLine::FailedLogin.is_written("the second factor is missing") {
-                info!(user, network, methods = methods.to_text(), "asked for the second factor");
-            }
+            line!(level, user, network, methods = methods.to_text(), "{text}");
         }
-        EventKind::SignedInToApp { session } => {
-            info!(user, %session, network, "signed in to an app")
-        }
-        EventKind::SignedOut { session } => info!(user, %session, network, "logged out"),
-        EventKind::SessionEnded { session } if administrator.is_some() => {
-            info!(user, %session, actor, "session ended by {whom}");
-        }
-        EventKind::SessionEnded { session } => {
-            info!(user, %session, network, "session ended by its user")
+        EventKind::SignInFailed { reason, email: _ } => {
+            line!(level, network, %reason, user, "{text}");
         }
         EventKind::SessionEndedByClient { session, client } => {
-            info!(user, %session, client, "session ended by a client");
-        }
-        EventKind::SessionsEnded { count } if administrator.is_some() => {
-            info!(user, ended = count, actor, "sessions ended by {whom}");
+            line!(level, user, %session, client, "{text}");
         }
         EventKind::SessionsEnded { count } => {
-            info!(user, network, ended = count, "logged out everywhere")
+            line!(level, user, network, ended = count, actor, "{text}");
         }
-        EventKind::TokenReused { session } => warn!(
-            user, %session, network,
-            "refresh token reuse: a replaced token was used again, so the session has been ended"
-        ),
-        EventKind::SteppedUp { session, methods } => {
-            info!(user, %session, network, methods = methods.to_text(), "stepped up");
-        }
+        _ => write_account(event, line),
+    }
+}
 
-        EventKind::FactorAdded { kind } => {
-            info!(user, network, factor = kind.name(), "second factor added");
+/// The lines about accounts and what belongs to them.
+fn write_account(event: &Event, line: &Line) {
+    let Line { level, text, user, actor, network } = line;
+    match &event.kind {
+        EventKind::RegistrationRefused(reason) => {
+            line!(level, network, reason = policy_reason(*reason), "{text}");
         }
-        EventKind::FactorRemoved { kind } => {
-            info!(user, network, factor = kind.name(), "second factor removed");
+        EventKind::UserChanged { name, email } => {
+            line!(level, user, network, name, email, "{text}");
         }
-        EventKind::PasskeyRenamed => info!(user, network, "passkey renamed"),
-        EventKind::RecoveryCodesReplaced => info!(user, network, "recovery codes replaced"),
-        EventKind::TrustedDeviceRemoved => info!(user, network, "trusted device removed"),
-        EventKind::FactorResetCreated => info!(user, actor, "factor reset link created by {whom}"),
-        EventKind::FactorsReset => {
-            warn!(user, network, "second factors removed by a reset link and all sessions ended");
+        EventKind::UserSecured { ended } => {
+            let AccessEnded { sessions, api_keys, factors, .. } = ended.unwrap_or_default();
+            line!(level, user, sessions, api_keys, factors, actor, "{text}");
         }
+        EventKind::UnverifiedUserDeleted => line!(level, user, "{text}"),
+        EventKind::RoleGranted(role) => {
+            line!(level, user, role = role.as_str(), granted = true, actor, "{text}");
+        }
+        EventKind::RoleRevoked(role) => {
+            line!(level, user, role = role.as_str(), granted = false, actor, "{text}");
+        }
+        EventKind::EmailVerified { purpose } | EventKind::MailRequested { purpose } => {
+            line!(level, user, network, purpose = purpose.as_str(), "{text}");
+        }
+        EventKind::EmailVerificationSet { verified } => {
+            line!(level, user, verified, actor, "{text}");
+        }
+        EventKind::FactorAdded { kind } | EventKind::FactorRemoved { kind } => {
+            line!(level, user, network, factor = kind.name(), "{text}");
+        }
+        EventKind::Invited { invitation, .. } | EventKind::InvitationRevoked { invitation } => {
+            let user = user.as_ref().filter(|_| !line.is_order());
+            line!(level, %invitation, user, actor, "{text}");
+        }
+        EventKind::KeyCreated { key, name } | EventKind::KeyRevoked { key, name } => {
+            line!(level, %key, name, user, actor, network = network_of(event), "{text}");
+        }
+        _ => write_service(event, line),
+    }
+}
 
-        EventKind::AccountUnlocked => info!(user, actor, "unlocked by {whom}"),
-
-        EventKind::Invited { invitation, .. } if administrator.is_some() => {
-            info!(%invitation, actor, "invited by {whom}");
+/// The lines about the installation, and those without fields of their own.
+fn write_service(event: &Event, line: &Line) {
+    let Line { level, text, user, actor, network } = line;
+    match &event.kind {
+        EventKind::UsersImported { count } => line!(level, users = count, actor, "{text}"),
+        EventKind::UsersExported { hashes } => line!(level, hashes, actor, "{text}"),
+        EventKind::AuditExported { format } => line!(level, format, actor, "{text}"),
+        EventKind::AuditSecretReplaced { before, .. } => line!(level, before, "{text}"),
+        EventKind::SigningKeyRotated { kid } | EventKind::SigningKeyRevoked { kid } => {
+            line!(level, kid, actor, "{text}");
         }
-        EventKind::Invited { invitation, .. } => info!(%invitation, user, "invited by a user"),
-        EventKind::InvitationRevoked { invitation } if administrator.is_some() => {
-            info!(%invitation, actor, "invitation revoked by {whom}");
-        }
-        EventKind::InvitationRevoked { invitation } => {
-            info!(%invitation, user, "invitation revoked by its user");
-        }
-
-        EventKind::SigningKeyRotated { kid } => {
-            info!(kid, actor, "signing key rotated by {whom}");
-        }
-        EventKind::SigningKeyRevoked { kid } => {
-            warn!(kid, actor, "signing key revoked by {whom}");
-        }
-        EventKind::GuardsReloaded { added, changed, removed } => info!(
+        EventKind::GuardsReloaded { added, changed, removed } => line!(
+            level,
             added = added.join(" "),
             changed = changed.join(" "),
             removed = removed.join(" "),
             actor,
-            "guards reloaded by {whom}; other settings need a restart"
+            "{text}; other settings need a restart"
         ),
-        EventKind::MailRetried { count } => {
-            info!(mails = count, actor, "mail tried again by {whom}");
+        EventKind::MailRetried { count } => line!(level, mails = count, actor, "{text}"),
+        EventKind::EverythingRevoked { sessions, passwords } => {
+            line!(level, sessions, passwords, actor, "{text}");
         }
-
-        EventKind::KeyCreated { key, name } => {
-            info!(%key, name, user, actor, network, "API key created by {whom}");
-        }
-        EventKind::KeyRevoked { key, name } => {
-            info!(%key, name, user, actor, network, "API key revoked by {whom}");
-        }
-
-        EventKind::EverythingRevoked { sessions, passwords } => warn!(
-            sessions,
-            passwords, actor, "all keys and secrets replaced, and all sessions ended, by {whom}"
-        ),
-
-        EventKind::BackupMade => info!(actor, "backup made by {whom}"),
-        EventKind::BackupRestored { made_at } => {
-            info!(%made_at, actor, "backup restored by {whom}");
-        }
-        EventKind::DataMoved { to } => {
-            info!(to, actor, "data copied to another database by {whom}")
-        }
-
-        // Whoever causes them writes the line.
-        EventKind::ServiceStarted { .. }
-        | EventKind::ServiceStopped
-        | EventKind::GuardRefused { .. }
-        | EventKind::MailGivenUp { .. }
-        | EventKind::TrailPruned { .. }
-        | EventKind::EventsLeftOut(_) => {}
+        EventKind::BackupRestored { made_at } => line!(level, %made_at, actor, "{text}"),
+        EventKind::DataMoved { to } => line!(level, to, actor, "{text}"),
+        _ => line!(level, user, network, actor, "{text}"),
     }
+}
+
+fn network_of(event: &Event) -> Option<DisplayValue<Network>> {
+    event.client.as_ref().map(|client| display(Network::at(client.address)))
 }
 
 /// Who has ordered something, in words.
@@ -236,7 +218,6 @@ fn title(actor: &Actor) -> &'static str {
     }
 }
 
-/// The id of the user or the key that has ordered something. The span of a command names the operator.
 fn id_of(actor: &Actor) -> Option<String> {
     match actor {
         Actor::User(id) => Some(id.to_string()),
@@ -255,6 +236,70 @@ fn policy_reason(refusal: RegistrationRefusal) -> Option<&'static str> {
     }
 }
 
-fn signed_in(methods: &Methods) -> &'static str {
-    if methods.contains(Method::MailedCode) { "logged in with a mailed code" } else { "logged in" }
+#[cfg(all(test, feature = "cli"))]
+mod tests {
+    use std::{
+        io::{self, Write},
+        sync::{Arc, Mutex},
+    };
+
+    use super::*;
+    use crate::{
+        clock::Timestamp,
+        event::Administrator,
+        network::{ClientInfo, Requester},
+        user::Role,
+    };
+
+    #[derive(Clone, Default)]
+    struct Lines(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Lines {
+        fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().write(line)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn line_of(event: &Event) -> String {
+        let lines = Lines::default();
+        let writer = lines.clone();
+        let log = tracing_subscriber::fmt().without_time().with_target(false).json();
+        let log = log.flatten_event(true).with_writer(move || writer.clone()).finish();
+        tracing::subscriber::with_default(log, || write(event));
+        String::from_utf8(lines.0.lock().unwrap().clone()).unwrap()
+    }
+
+    #[test]
+    fn a_line_names_the_network_of_people_or_who_has_given_an_order() {
+        let (user, at) = (UserId::random(), Timestamp::from_millis(0));
+        let requester = Requester::new(ClientInfo::new([192, 0, 2, 1].into(), "curl/8"));
+        let own = |kind| Event::by_user(user, &requester, at, kind);
+        let ordered = |kind| Event::by_administrator(&Administrator::APP, Some(user), at, kind);
+        let role = Role::parse("staff").unwrap();
+        for (event, expected) in [
+            (
+                own(EventKind::PasswordChanged),
+                format!(r#"{{"level":"INFO","message":"password changed","user":"{user}","network":"192.0.2.1"}}"#),
+            ),
+            (
+                ordered(EventKind::PasswordChanged),
+                format!(r#"{{"level":"INFO","message":"password set by the operator","user":"{user}"}}"#),
+            ),
+            (
+                ordered(EventKind::RoleGranted(role)),
+                format!(r#"{{"level":"INFO","message":"role set by the operator","user":"{user}","role":"staff","granted":true}}"#),
+            ),
+            (
+                ordered(EventKind::EverythingRevoked { sessions: Some(2), passwords: Some(1) }),
+                r#"{"level":"WARN","message":"all keys and secrets replaced, and all sessions ended, by the operator","sessions":2,"passwords":1}"#.into(),
+            ),
+            (Event::by_service(at, EventKind::ServiceStopped), String::new()),
+        ] {
+            assert_eq!(line_of(&event).trim_end(), expected);
+        }
+    }
 }

@@ -4,12 +4,17 @@
 mod administrator;
 mod authority;
 mod counts;
+mod details;
 mod failed_logins;
 mod id;
 mod kind;
-mod kind_list;
+mod kind_info;
+mod kind_table;
 mod log_line;
+mod ocsf_type;
 mod publication;
+mod record_words;
+mod sentence;
 mod unrecorded;
 
 pub use self::{
@@ -18,9 +23,12 @@ pub use self::{
     counts::EventCounts,
     failed_logins::{FailedLogins, LoginRefusal},
     id::EventId,
-    kind::{AccessEnded, EventKind, EventName, LeftOut, RegistrationRefusal},
-    kind_list::{EventGroup, KINDS, KindInfo},
+    kind::{AccessEnded, EventKind, LeftOut, RegistrationRefusal},
+    kind_info::{EventGroup, EventOutcome, KindInfo, Severity},
+    kind_table::{EventName, KINDS},
+    ocsf_type::{Entity, OcsfClass, OcsfType},
     publication::Events,
+    record_words::{kinds_by_title, record_words},
 };
 use std::sync::Arc;
 

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 
 use super::{error::Error, form::Form};
 use crate::{
-    Doorward, account::look_up, clock::Timestamp, event::EventKind, fault::Fault,
+    Doorward, account::look_up, clock::Timestamp, event::EventName, fault::Fault,
     store::AuditFilter, user::UserId,
 };
 
@@ -18,7 +18,7 @@ pub(super) async fn filter(
     };
     let from = query.optional("from", time);
     let to = query.optional("to", time);
-    let kind = query.optional("kind", |kind| match EventKind::NAMES.contains(&&*kind) {
+    let kind = query.optional("kind", |kind| match EventName::parse(&kind).is_some() {
         true => Ok(kind),
         false => Err(not("a kind of event")),
     });

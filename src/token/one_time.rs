@@ -11,7 +11,7 @@ use aws_lc_rs::{
     hmac,
 };
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
+use serde::{Deserialize, Deserializer, de::Error as _};
 use uuid::Uuid;
 use zeroize::Zeroizing;
 
@@ -26,12 +26,6 @@ id!(
     /// The id of a one-time secret.
     OneTimeId
 );
-
-impl Serialize for OneTimeId {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
 
 impl<'de> Deserialize<'de> for OneTimeId {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use serde::Serialize;
+
 /// The most roles that a user can have.
 pub const MAX_ROLES: usize = 64;
 
 /// The roles of a user: a sorted set.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Roles(BTreeSet<Role>);
 
 impl Roles {
@@ -54,7 +56,7 @@ impl FromIterator<Role> for Roles {
 }
 
 /// A role: 1 to 64 letters, digits and `_ - : . /`. Policies and guards check for roles.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Role(String);
 
 impl Role {

@@ -11,7 +11,8 @@ use crate::{
         activity::By,
         audit::{self, AuditEvent},
     },
-    audit::{Outcome, Record},
+    audit::Record,
+    event::EventOutcome,
     fault::Fault,
     http::{Error, answer::NoStore, bearer::Bearer, query::Query},
     user::UserId,
@@ -31,7 +32,7 @@ pub(crate) struct OwnEvent {
     id: String,
     at: String,
     kind: String,
-    outcome: Outcome,
+    outcome: EventOutcome,
     by: By,
     #[serde(skip_serializing_if = "Option::is_none")]
     address: Option<String>,

@@ -2,7 +2,7 @@
 
 use super::{
     FieldFault, FormError, LinkTo, Message, MessageText, Notice, Span, Texts, activity, admin,
-    events, examples, factors, keys,
+    examples, factors, keys,
 };
 use crate::{
     access::guard::{Ask, Missing},
@@ -207,7 +207,6 @@ pub(super) static TEXTS: Texts = Texts {
 
     factors: factors::de::TEXTS,
     activity: activity::de::TEXTS,
-    events: events::de::TEXTS,
     admin: admin::de::TEXTS,
     keys: keys::de::TEXTS,
 

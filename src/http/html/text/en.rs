@@ -2,7 +2,7 @@
 
 use super::{
     FieldFault, FormError, LinkTo, Message, MessageText, Notice, Span, Texts, activity, admin,
-    events, examples, factors, keys,
+    examples, factors, keys,
 };
 use crate::{
     access::guard::{Ask, Missing},
@@ -197,7 +197,6 @@ pub(super) static TEXTS: Texts = Texts {
 
     factors: factors::en::TEXTS,
     activity: activity::en::TEXTS,
-    events: events::en::TEXTS,
     admin: admin::en::TEXTS,
     keys: keys::en::TEXTS,
 

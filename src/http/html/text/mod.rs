@@ -4,28 +4,25 @@ mod activity;
 mod admin;
 mod de;
 mod en;
-mod events;
 mod examples;
 mod factors;
 mod keys;
 mod message;
 mod notice;
-mod number;
 mod problem;
 mod time;
 
 pub use self::{
     activity::ActivityTexts,
     admin::{AdminTexts, Done},
-    events::EventTexts,
     factors::{Before, FactorTexts, Follows},
     keys::KeyTexts,
     message::{Message, MessageText},
     notice::{LinkTo, Notice},
-    number::{counted, grouped},
     problem::{FieldFault, FormError},
     time::Span,
 };
+pub use crate::language::{counted, grouped};
 use crate::{access::guard::Missing, language::Language};
 
 /// Every text of the pages in one language. A text with parameters is a function.
@@ -201,7 +198,6 @@ pub struct Texts {
     /// What happened to the account.
     pub activity: ActivityTexts,
     /// Events of the audit trail.
-    pub events: EventTexts,
     /// The administration.
     pub admin: AdminTexts,
     /// API keys.

@@ -85,7 +85,7 @@ impl Row {
         let device = user_agent.map(|text| Device::of(text).in_words(t.language));
         let parts = [by.map(str::to_owned), device, address.map(str::to_owned)];
         Self {
-            what: t.events.of(record).0,
+            what: record.words(t.language).0,
             is_failure: record.is_failure(),
             origin: parts.into_iter().flatten().map(|part| format!("{part} · ")).collect(),
             minute: at.to_minute(),

@@ -17,6 +17,7 @@ use crate::{
     account::audit::AuditEvent,
     audit::{Record, RecordedActor},
     clock::Timestamp,
+    event::kinds_by_title,
     session::device::Device,
     user::User,
 };
@@ -106,7 +107,7 @@ impl AuditTrail<'_> {
 }
 
 fn kinds(chosen: &str, t: &Texts) -> Vec<(&'static str, &'static str, bool)> {
-    let kinds = t.events.kinds().into_iter();
+    let kinds = kinds_by_title(t.language).into_iter();
     kinds.map(|(name, words)| (name.as_str(), words, name.as_str() == chosen)).collect()
 }
 
@@ -121,7 +122,7 @@ pub(super) fn list<'a>(
     let a = &t.admin;
     let row = |event: &AuditEvent| {
         let record = &event.record;
-        let (words, details) = t.events.of(record);
+        let (words, details) = record.words(t.language);
         vec![
             Cell::Marked(words, marks(record, a), details.unwrap_or_default()),
             Cell::People(people(record, users, page, t)),
