@@ -1,4 +1,4 @@
-"""What all suites share: tests that only `script/test --all` runs, and a printed seed."""
+"""What all suites share: tests that only `script/test --all` runs, cheap passwords, and a printed seed."""
 
 import random
 
@@ -7,6 +7,11 @@ import pytest
 pytest.register_assert_rewrite("harness.databases")
 
 from harness import seed  # noqa: E402
+from harness.process import CHEAP_PASSWORDS  # noqa: E402
+from harness.service import Service  # noqa: E402
+
+# Hundreds of passwords are hashed, and their cost is the subject of few tests. The lab and the benchmark hash as users do.
+Service.defaults = CHEAP_PASSWORDS
 
 
 def pytest_addoption(parser):

@@ -13,7 +13,7 @@ NODE = HERE.parents[1] / "target" / "test-node"
 class Firefox:
     def __init__(self, program, folder):
         packages = NODE / "node_modules"
-        assert packages.is_dir(), f"{packages} is missing; script/test installs it"
+        assert packages.is_dir(), f"{packages} is missing; script/install installs it"
         home = folder / "firefox"
         home.mkdir()
         self.process = subprocess.Popen(

@@ -1,12 +1,11 @@
 """Doorward on plain HTTP, as on a developer's machine, and an app behind Caddy."""
 
-import email
-import email.policy
 import re
-import time
 
 from guarded_site import PageApp, Service
+from harness.mail_folder import MailFolder
 from harness.ports import reserved_port
+from harness.wait import eventually
 from support import Integration, Journal
 
 TITLE = "Reports"
@@ -56,16 +55,14 @@ allow = 'true'
 NO_PASSKEY_SETTINGS = """
 public_url = "http://127.0.0.1:@PORT@"
 """
-# Seconds.
-PATIENCE = 30
 
 
 class LoopbackSite:
     def __init__(self, folder, with_mail=False, mail_url=None, with_passkeys=False):
         """Mail goes into a folder, unless there is the URL of a mail server."""
         folder.mkdir()
-        self.mails = folder / "mails"
-        url = mail_url or f"file:{self.mails}"
+        self.mails = MailFolder(folder / "mails")
+        url = mail_url or f"file:{folder / 'mails'}"
         extra_settings = MAIL_SETTINGS.format(url=url) if with_mail else ""
         if not with_passkeys:
             extra_settings = NO_PASSKEY_SETTINGS + extra_settings
@@ -86,15 +83,12 @@ class LoopbackSite:
 
     def mailed_link(self, recipient, path):
         """The link to the page at this path in a mail to this address, without the host. Waits for the mail."""
-        end = time.monotonic() + PATIENCE
-        while time.monotonic() < end:
-            for file in self.mails.glob("*.eml"):
-                mail = email.message_from_bytes(file.read_bytes(), policy=email.policy.default)
-                text = mail.get_body(("plain",)).get_content()
-                if mail["To"] == recipient and (found := re.search(rf"^{self.url}({path}\?\S+)", text, re.MULTILINE)):
-                    return found[1]
-            time.sleep(0.05)
-        raise AssertionError(f"no mail to {recipient} with a link to {path} in {PATIENCE} s")
+        link = re.compile(rf"^{self.url}({path}\?\S+)", re.MULTILINE)
+
+        def found():
+            return next((match[1] for mail in self.mails.to(recipient) if (match := link.search(mail.text))), None)
+
+        return eventually(f"a mail to {recipient} with a link to {path}", found)
 
     def stop(self):
         for proxy in self.proxies:

@@ -17,7 +17,7 @@ TRIES = 3
 
 def scores(url, folder, arguments, headers=None):
     lighthouse = NODE / "node_modules" / "lighthouse" / "cli" / "index.js"
-    assert lighthouse.is_file(), f"{lighthouse} is missing; script/test installs it"
+    assert lighthouse.is_file(), f"{lighthouse} is missing; script/install installs it"
     report = folder / "report.json"
     command = ["node", lighthouse, url, "--quiet", "--output=json", f"--output-path={report}"]
     command += [f"--only-categories={','.join(CATEGORIES)}", f"--chrome-flags={' '.join(['--headless=new', *arguments])}"]

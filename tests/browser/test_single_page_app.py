@@ -85,7 +85,7 @@ class Api:
 def app(tmp_path_factory):
     folder = tmp_path_factory.mktemp("single-page-app")
     compiler = NODE / "node_modules" / ".bin" / "tsc"
-    assert compiler.exists(), f"{compiler} is missing; script/test installs it"
+    assert compiler.exists(), f"{compiler} is missing; script/install installs it"
     clean = os.environ | {"NO_PROXY": "*", "no_proxy": "*"}
     compiled = subprocess.run([compiler, "--outDir", folder], cwd=EXAMPLE, env=clean, capture_output=True, text=True)
     assert compiled.returncode == 0, compiled.stdout

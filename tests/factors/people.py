@@ -4,13 +4,14 @@ import itertools
 import json
 import re
 import time
-from email import message_from_bytes, policy
 
 import requests
 
-from harness import HOST, PATIENCE_SECONDS
+from harness import HOST
 from harness.authenticator import STEP_SECONDS, Authenticator, code_of
+from harness.mail_folder import MailFolder
 from harness.service import Service
+from harness.wait import eventually
 
 DOMAIN = "auth.example.com"
 ORIGIN = f"https://{DOMAIN}"
@@ -37,25 +38,20 @@ class FactorService(Service):
         # Services that share a database send each other's mail, so they share a folder for it.
         self.mails = mails or self.folder / "mails"
         self.settings["DOORWARD_MAIL_URL"] = f"file:{self.mails}"
+        self._folder = MailFolder(self.mails)
 
-    def letters(self, address):
+    def texts(self, address):
         """The texts of the mails to an address, the oldest first."""
-        found = []
-        for path in sorted(self.mails.glob("*.eml"), key=lambda path: path.stat().st_mtime_ns):
-            message = message_from_bytes(path.read_bytes(), policy=policy.default)
-            if str(message["To"]).endswith(address) or address in str(message["To"]):
-                found.append((str(message["Subject"]), message.get_body(("plain",)).get_content()))
-        return found
+        return [mail.text for mail in self._folder.to(address)]
 
     def secret(self, address, path):
         """The secret in the newest mail with a link to this path."""
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while time.monotonic() < deadline:
-            for _, text in reversed(self.letters(address)):
-                if link := re.search(rf"{re.escape(ORIGIN + path)}\?code=([\w-]+)", text):
-                    return link[1]
-            time.sleep(0.05)
-        raise AssertionError(f"no mail to {address} leads to {path}: {self.letters(address)}")
+        link = re.compile(rf"{re.escape(ORIGIN + path)}\?code=([\w-]+)")
+
+        def found():
+            return next((match[1] for text in reversed(self.texts(address)) if (match := link.search(text))), None)
+
+        return eventually(f"a mail to {address} leads to {path}", found)
 
 
 class Person:

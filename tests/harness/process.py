@@ -13,6 +13,9 @@ STOP_SECONDS = 20
 # Programs of the test environment come first. Some system packages are installed outside a normal user's PATH.
 PATH = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"], "/usr/sbin", "/sbin"])
 
+# The least that hashing a password may cost.
+CHEAP_PASSWORDS = {"DOORWARD_PASSWORD_MEMORY_KIB": "7168", "DOORWARD_PASSWORD_PASSES": "1"}
+
 
 def environment(**more):
     """The environment without settings of Doorward."""

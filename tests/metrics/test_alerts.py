@@ -17,7 +17,6 @@ from harness.postgres import PostgreSQL
 from watched import Prometheus, WatchedService, alerts, certificate_settings, repeat, wait_until
 
 PASSWORD = "correct horse battery"
-CHEAP = {"DOORWARD_PASSWORD_MEMORY_KIB": "7168", "DOORWARD_PASSWORD_PASSES": "1"}
 MAIL = {"DOORWARD_MAIL_FROM": "Shop <shop@example.com>"}
 
 # The service that has the trouble of each alert.
@@ -111,44 +110,41 @@ def services(database, stop, small_disk, tmp_path_factory):
     refusing = RefusingMailServer()
     url = database.url(database.fresh_database())
     services = {
-        "loaded": WatchedService(**CHEAP),
-        "unknown-to-its-witness": WatchedService(**CHEAP),
-        "without-witness": WatchedService(**CHEAP),
-        "unwritten-checkpoints": WatchedService(DOORWARD_AUDIT_CHECKPOINT_FILE="missing/checkpoints", **CHEAP),
-        "lost-secret": WatchedService(**CHEAP),
-        "killed": WatchedService(**CHEAP),
-        "restarting": WatchedService(metrics_port=reserved_port(), **CHEAP),
-        "without-database": WatchedService(database=url, **CHEAP),
-        "attacked": WatchedService(DOORWARD_THROTTLE_ACCOUNT_FAILURES="5", **CHEAP),
+        "loaded": WatchedService(),
+        "unknown-to-its-witness": WatchedService(),
+        "without-witness": WatchedService(),
+        "unwritten-checkpoints": WatchedService(DOORWARD_AUDIT_CHECKPOINT_FILE="missing/checkpoints"),
+        "lost-secret": WatchedService(),
+        "killed": WatchedService(),
+        "restarting": WatchedService(metrics_port=reserved_port()),
+        "without-database": WatchedService(database=url),
+        "attacked": WatchedService(DOORWARD_THROTTLE_ACCOUNT_FAILURES="5"),
         "overloaded": WatchedService(
             DOORWARD_PASSWORD_THREADS="1", DOORWARD_PASSWORD_MEMORY_KIB="65536", DOORWARD_PASSWORD_PASSES="16"
         ),
-        "without-mail-server": WatchedService(DOORWARD_MAIL_URL=f"smtp://{HOST}:{closed_port}", **MAIL, **CHEAP),
-        "refused-mail": WatchedService(
-            DOORWARD_MAIL_URL=f"smtp://{HOST}:{refusing.server_address[1]}", **MAIL, **CHEAP
-        ),
+        "without-mail-server": WatchedService(DOORWARD_MAIL_URL=f"smtp://{HOST}:{closed_port}", **MAIL),
+        "refused-mail": WatchedService(DOORWARD_MAIL_URL=f"smtp://{HOST}:{refusing.server_address[1]}", **MAIL),
         "unread-log": WatchedService(
             port=reserved_port(),
             metrics_port=reserved_port(),
             through=["sh", "-c", f'exec "$0" 2>{fifo}'],
             DOORWARD_LOG="debug",
             DOORWARD_LOG_FORMAT="json",
-            **CHEAP,
         ),
-        "old-backup": WatchedService(**CHEAP),
-        "never-backed-up": WatchedService(**CHEAP),
-        "large-log": WatchedService(**CHEAP),
-        "old-key": WatchedService(**CHEAP),
-        **({"small-disk": WatchedService(folder=small_disk, **CHEAP)} if small_disk else {}),
-        "many-connections": WatchedService(DOORWARD_LIMITS_CONNECTIONS="16", **CHEAP),
-        "old-certificate": WatchedService(**certificate_settings(tmp_path_factory.mktemp("tls"), days=1), **CHEAP),
+        "old-backup": WatchedService(),
+        "never-backed-up": WatchedService(),
+        "large-log": WatchedService(),
+        "old-key": WatchedService(),
+        **({"small-disk": WatchedService(folder=small_disk)} if small_disk else {}),
+        "many-connections": WatchedService(DOORWARD_LIMITS_CONNECTIONS="16"),
+        "old-certificate": WatchedService(**certificate_settings(tmp_path_factory.mktemp("tls"), days=1)),
     }
     with contextlib.ExitStack() as stack:
         stack.callback(os.close, log)
         stack.callback(refusing.server_close)
         stack.callback(refusing.shutdown)
         # It witnesses nobody.
-        witness = stack.enter_context(WatchedService(**CHEAP))
+        witness = stack.enter_context(WatchedService())
         key = witness.run("audit", "key", "--witness").strip()
         for name, port in (("unknown-to-its-witness", witness.port), ("without-witness", closed_port)):
             url = f"http://{HOST}:{port}/audit/witness"
@@ -290,6 +286,7 @@ def keep_connections(service, number, stop):
     repeat(stop, use, pause=3)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("alert", alerts())
 def test_an_alert_fires_when_its_trouble_occurs(prometheus, services, alert):
     instance = TROUBLES[alert]
@@ -303,6 +300,7 @@ def test_every_alert_has_a_trouble():
     assert sorted(alerts()) == sorted(TROUBLES)
 
 
+@pytest.mark.long
 def test_a_loaded_service_without_a_trouble_causes_no_alert(prometheus, services):
     for alert in alerts():
         if TROUBLES[alert] in (None, *services):
@@ -312,6 +310,7 @@ def test_a_loaded_service_without_a_trouble_causes_no_alert(prometheus, services
     assert fired <= {"DoorwardDown"}
 
 
+@pytest.mark.long
 def test_prometheus_reads_what_the_load_has_done(prometheus):
     for expression in (
         'doorward_logins_total{result="success"} > 0',
@@ -327,6 +326,7 @@ def test_prometheus_reads_what_the_load_has_done(prometheus):
         wait_until(expression, lambda query=has_done: prometheus.query(query))
 
 
+@pytest.mark.long
 def test_readyz_names_the_part_that_fails(prometheus, services):
     def described(name, line):
         return lambda: [answer for answer in [services[name].fetch("/readyz?verbose")] if line in answer[2].splitlines()]
@@ -342,6 +342,7 @@ def test_readyz_names_the_part_that_fails(prometheus, services):
     assert status == 200 and text.endswith("\nready\n"), text
 
 
+@pytest.mark.long
 def test_trouble_with_the_trail_is_told_and_leaves_the_instance_ready(prometheus, services):
     for name, trouble in (
         ("unknown-to-its-witness", "The witness refuses to cosign the trail (since 20"),
@@ -357,6 +358,7 @@ def test_trouble_with_the_trail_is_told_and_leaves_the_instance_ready(prometheus
     assert "\naudit: ok\n" in services["loaded"].fetch("/readyz?verbose")[2]
 
 
+@pytest.mark.long
 def test_prometheus_knows_the_types(prometheus):
     """The content type names the format that the text has."""
 

@@ -1,11 +1,8 @@
 """Starts a Doorward that sends mail into a folder, has an OAuth client and a declared guard, and throttles late."""
 
-import email
-import email.policy
 import hashlib
 import json
 import re
-import time
 import uuid
 from http.client import HTTPConnection
 from urllib.error import HTTPError
@@ -14,8 +11,10 @@ from urllib.request import ProxyHandler, Request, build_opener
 
 import pytest
 from factors.people import DOMAIN, ORIGIN
-from harness import HOST, PATIENCE_SECONDS
+from harness import HOST
+from harness.mail_folder import MailFolder
 from harness.service import Service
+from harness.wait import eventually
 
 PASSWORD = "correct horse battery staple"
 CLIENT = ("shop", "a secret of the shop")
@@ -29,10 +28,6 @@ from = "Doorward <door@example.com>"
 mail_code = true
 [invitations]
 allow = "true"
-# The cheapest hash: these tests are not about it.
-[password]
-memory_kib = 7168
-passes = 1
 [throttle]
 account_failures = 100
 account_failures_per_network = 100
@@ -53,6 +48,7 @@ class DocumentedService(Service):
 
     def __init__(self, folder, settings=SETTINGS, **options):
         super().__init__(folder, settings, **options)
+        self._mails = MailFolder(folder / "mails")
         (folder / "mails").mkdir()
 
     @property
@@ -97,22 +93,12 @@ class DocumentedService(Service):
         return self._in_mail(r"\?code=([\w-]{43})\s", address, subject, 1)
 
     def _in_mail(self, pattern, address, subject, mails):
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while True:
-            found = [text for _, text in sorted(self._matches(pattern, address, subject))]
-            if len(found) >= mails:
-                return found[-1]
-            assert time.monotonic() < deadline, f"no mail to {address} about {subject}"
-            time.sleep(0.02)
+        def found():
+            texts = [mail.text for mail in self._mails.to(address) if mail.subject.startswith(subject)]
+            matches = [match for text in texts if (match := re.search(pattern, text))]
+            return len(matches) >= mails and "".join(matches[-1].groups())
 
-    def _matches(self, pattern, address, subject):
-        for path in (self.folder / "mails").glob("*.eml"):
-            mail = email.message_from_bytes(path.read_bytes(), policy=email.policy.default)
-            if mail["To"] == address and mail["Subject"].startswith(subject):
-                text = mail.get_body(("plain",)).get_content()
-                if found := re.search(pattern, text):
-                    # The name begins with the time at which the mail was created.
-                    yield path.name, "".join(found.groups())
+        return eventually(f"a mail to {address} about {subject}", found)
 
 
 class PublicService(DocumentedService):

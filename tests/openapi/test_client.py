@@ -28,7 +28,7 @@ def run(*command, folder):
 
 def tool(name):
     program = NODE / "node_modules" / ".bin" / name
-    assert program.exists(), f"{program} is missing; script/test installs it"
+    assert program.exists(), f"{program} is missing; script/install installs it"
     return program
 
 

@@ -6,6 +6,7 @@ import shlex
 import tomllib
 from pathlib import Path
 
+import pytest
 from machine import wait_until
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -58,6 +59,7 @@ def test_the_image_says_what_it_is():
     assert labels["org.opencontainers.image.description"] == package["package"]["description"]
 
 
+@pytest.mark.long
 def test_the_image_runs_without_root_on_a_root_that_is_read_only_and_is_healthy(booted, binary, shared):
     """systemd does what a container engine would: the same user, variables, command and file system."""
     (shared / "doorward").write_bytes(binary.read_bytes())

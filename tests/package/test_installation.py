@@ -16,6 +16,9 @@ PASSWORD = "correct horse battery"
 DATA = "/var/lib/doorward"
 SETTINGS = "/etc/doorward/doorward.toml"
 
+# Booting the machine and upgrading the package on it take minutes.
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def machine(booted, package, shared):

@@ -1,9 +1,13 @@
 """An app that agrees to every protocol a client names, and records the bytes that reach it."""
 
+import re
 import socket
 import threading
+from collections import defaultdict
 
 END = b"\r\n\r\n"
+# What a test puts into a request to find it again.
+MARK = re.compile(rb"[0-9a-f]{32}")
 
 
 class Head:
@@ -26,7 +30,8 @@ class RawApp:
     def __init__(self):
         self.listener = socket.create_server(("127.0.0.1", 0), backlog=128)
         self.port = self.listener.getsockname()[1]
-        self.heads, self.lock = [], threading.Lock()
+        # By the marks in them.
+        self.heads, self.lock = defaultdict(list), threading.Lock()
         threading.Thread(target=self.accept, daemon=True).start()
 
     def stop(self):
@@ -34,7 +39,7 @@ class RawApp:
 
     def arrivals(self, mark):
         with self.lock:
-            return [head for head in self.heads if mark.encode() in head.raw]
+            return list(self.heads[mark.encode()])
 
     def accept(self):
         while True:
@@ -66,7 +71,8 @@ class RawApp:
             raw += line
         head = Head(raw, is_tunnel)
         with self.lock:
-            self.heads.append(head)
+            for mark in set(MARK.findall(raw)):
+                self.heads[mark].append(head)
         stream.read(int("".join(head.all("Content-Length")[:1]) or 0))
         return head
 

@@ -23,7 +23,7 @@ from pathlib import Path
 
 from harness import BINARY
 from harness.ports import reserved_port
-from harness.process import PATH, Process, environment, freeze
+from harness.process import CHEAP_PASSWORDS, PATH, Process, environment, freeze
 
 HERE = Path(__file__).resolve().parent
 REQUEST_SECONDS = 15
@@ -193,7 +193,7 @@ class Doorward(Server):
         port = reserved_port()
         (folder / "doorward.toml").write_text(settings.replace("@PORT@", str(port)))
         self.identity_headers = identity_headers
-        settings = {
+        settings = CHEAP_PASSWORDS | {
             "DOORWARD_LISTEN": f"127.0.0.1:{port}",
             "DOORWARD_METRICS_LISTEN": "off",
             "DOORWARD_DATABASE_URL": f"sqlite://{folder}/doorward.db",
@@ -253,8 +253,10 @@ class Journal:
         with self.lock, open(self.path, "a") as file:
             file.write(json.dumps(arrival) + "\n")
 
-    def arrivals(self):
-        return [Arrival(**json.loads(line)) for line in self.path.read_text().splitlines()]
+    def arrivals(self, mark=""):
+        """The requests whose target contains this mark."""
+        lines = [line for line in self.path.read_text().splitlines() if mark in line]
+        return [arrival for arrival in (Arrival(**json.loads(line)) for line in lines) if mark in arrival.target]
 
 
 class EchoHandler(BaseHTTPRequestHandler):
@@ -491,4 +493,4 @@ class Integration(Server):
         return answer, self.arrivals(mark)
 
     def arrivals(self, mark):
-        return [arrival for arrival in self.journal.arrivals() if mark in arrival.target]
+        return self.journal.arrivals(mark)

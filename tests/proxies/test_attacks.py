@@ -21,6 +21,7 @@ from harness.process import PATH
 from raw_app import END, RawApp
 from sites import APP, Certificate, Sites
 from support import KINDS, PROXY_VERSIONS, Server, bearer, connect, send
+from versions import one_each
 
 FORGED = "forged"
 # The answer of a proxy that keeps the connection open.
@@ -83,7 +84,7 @@ def certificate(folder):
     return Certificate.create(folder / "certificate-of-the-attacked")
 
 
-@pytest.fixture(scope="module", params=[f"{name}{form}" for name in PROXY_VERSIONS for form in ("", ", TLS")])
+@pytest.fixture(scope="module", params=one_each(PROXY_VERSIONS, ("", ", TLS")))
 def target(request, folder, raw_app, certificate):
     name, _, is_tls = request.param.partition(", ")
     if not is_tls:
@@ -285,7 +286,7 @@ def test_no_header_of_a_client_becomes_one_of_ours(raw_app, target):
     assert arrived >= 6 + 3 * len(SEPARATORS), "names that HTTP allows do not stop a request"
 
 
-@pytest.mark.parametrize("name", ["nginx", "nginx-newest"])
+@pytest.mark.parametrize("name", one_each(["nginx", "nginx-newest"]))
 def test_nginx_drops_odd_names_whatever_its_other_settings_say(start_integration, doorward, raw_app, name):
     """The server of the file, among settings of somebody who needs such names elsewhere."""
     among = "underscores_in_headers on; ignore_invalid_headers off;"
@@ -391,7 +392,7 @@ def lighttpd(folder):
     process.stop()
 
 
-@pytest.mark.parametrize("name", PROXY_VERSIONS)
+@pytest.mark.parametrize("name", one_each(PROXY_VERSIONS))
 def test_a_cgi_program_sees_no_forged_identity(start_integration, doorward, lighttpd, name):
     forged = [("X!Auth!User!Id", FORGED), ("X-Auth-User-Id", FORGED)]
     assert f"HTTP_X_AUTH_USER_ID={FORGED}" in send(lighttpd.port, "GET", "/env.sh", forged).body.decode(), "it reads both"
@@ -426,7 +427,7 @@ def radicale(folder):
     process.stop()
 
 
-@pytest.mark.parametrize("name", PROXY_VERSIONS)
+@pytest.mark.parametrize("name", one_each(PROXY_VERSIONS))
 def test_nobody_signs_in_to_a_calendar_server_as_somebody_else(start_integration, doorward, radicale, name):
     forged = [("X-Remote-User", "victim"), ("Depth", "0")]
     # `victim` owns a calendar only after they were there.

@@ -137,7 +137,7 @@ class Exchange:
 
     @property
     def arrivals(self):
-        return [arrival for arrival in self.sites.app.journal.arrivals() if self.mark in arrival.target]
+        return self.sites.app.journal.arrivals(self.mark)
 
     def kind(self):
         is_page = (self.answer.header("Content-Type") or "").startswith("text/html")
@@ -332,7 +332,7 @@ def test_nginx_refuses_a_large_body_without_reading_it(sites):
         connection.sendall(f"POST {mark} HTTP/1.1\r\n{head}\r\n".encode())
         answer = read_answer(connection, "POST")
     assert (answer.status, json.loads(answer.body)["message"]) == (401, REFUSAL)
-    assert not [arrival for arrival in sites.app.journal.arrivals() if mark in arrival.target]
+    assert not sites.app.journal.arrivals(mark)
 
 
 class Relay:
@@ -451,7 +451,7 @@ def test_the_app_gets_its_own_cookies_in_their_order(sites, states, others):
     mark = f"/{uuid.uuid4().hex}"
     sent = [("Cookie", "; ".join(others).format(app_cookie))]
     assert sites.send(APP, "GET", mark, sent).status == 200
-    [arrival] = [arrival for arrival in sites.app.journal.arrivals() if mark in arrival.target]
+    [arrival] = sites.app.journal.arrivals(mark)
     own = [other for other in others if not re.match(r"\{|__Host-doorward|doorward(-(app|device|session|try)(-[\w-]*)?)?=", other)]
     assert arrival.all("Cookie") == (["; ".join(own)] if own else [])
 
@@ -461,6 +461,6 @@ def test_many_cookies_of_an_app_pass_unchanged(sites, states):
     own, mark = "; ".join(f"k{n}=v" for n in range(200)), f"/{uuid.uuid4().hex}"
     token = [header for header in states["bearer token"] if header[0] == "Authorization"]
     assert sites.send(APP, "GET", mark, [*token, ("Cookie", own)]).status == 200
-    [arrival] = [arrival for arrival in sites.app.journal.arrivals() if mark in arrival.target]
+    [arrival] = sites.app.journal.arrivals(mark)
     assert arrival.all("Cookie") == [own]
     assert "pcre" not in (sites.proxy.folder / "log").read_text(errors="replace")
