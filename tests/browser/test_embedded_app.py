@@ -1,17 +1,15 @@
 """The app of examples/embed.rs in Chromium: a page of the app, the way to sign in and back, and forms of other sites."""
 
-import os
 import signal
 import subprocess
 from urllib.parse import urlsplit
 
 import pytest
-from harness import PATIENCE_SECONDS, REPOSITORY
+from harness import EXAMPLES, PATIENCE_SECONDS
 from harness.ports import reserved_port
 from harness.process import environment
 from people import Person, is_sign_in, press, sign_in, sign_up
 
-TARGET = REPOSITORY / os.environ.get("CARGO_TARGET_DIR", "target")
 # The cheapest hash: these tests are not about it.
 SETTINGS = """
 branding.name = "The Desk Company"
@@ -24,14 +22,12 @@ passes = 1
 @pytest.fixture(scope="module")
 def app(tmp_path_factory):
     """The URL of the running app."""
-    built = subprocess.run(["cargo", "build", "--quiet", "--locked", "--example", "embed"], cwd=REPOSITORY)
-    assert built.returncode == 0
     folder = tmp_path_factory.mktemp("embedded")
     port = reserved_port()
     url = f"http://localhost:{port}"
     (folder / "doorward.toml").write_text(f'public_url = "{url}"\n{SETTINGS}')
     process = subprocess.Popen(
-        [TARGET / "debug" / "examples" / "embed", f"127.0.0.1:{port}"],
+        [EXAMPLES / "embed", f"127.0.0.1:{port}"],
         cwd=folder, env=environment(), stdout=subprocess.PIPE, text=True,
     )
     line = process.stdout.readline()

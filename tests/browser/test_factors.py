@@ -2,14 +2,13 @@
 
 import io
 import re
-import time
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 import zxingcpp
 from authenticators import Device
 from factors import App
-from loopback_site import PATIENCE
+from harness.wait import eventually
 from page_states import Tour
 from people import Person, assert_account, fill, is_sign_in, press, sign_in, sign_up, submit
 from PIL import Image
@@ -114,10 +113,7 @@ def test_a_passkey_with_which_nobody_registered_is_forgotten_by_the_device(tour)
     press(tour.page, BUTTON)
     assert urlsplit(tour.page.url).path == "/sign-up/passkey"
     assert tour.page.locator("#email-fault").count() == 1
-    end = time.monotonic() + PATIENCE
-    while device.credentials() and time.monotonic() < end:
-        time.sleep(0.05)
-    assert device.credentials() == []
+    eventually("the device forgets it", lambda: device.credentials() == [])
 
 
 def test_without_javascript_a_passkey_is_not_offered_at_sign_up(scriptless):
@@ -176,10 +172,7 @@ def test_a_passkey_that_is_removed_in_the_account_is_forgotten_by_the_device(tou
     submit(tour.page, "/passkeys/remove")
     assert len(device.credentials()) == 1, "a page asks first"
     submit(tour.page, "/passkeys/remove")
-    end = time.monotonic() + PATIENCE
-    while device.credentials() and time.monotonic() < end:
-        time.sleep(0.05)
-    assert device.credentials() == []
+    eventually("the device forgets it", lambda: device.credentials() == [])
 
 
 def test_a_passkey_that_the_device_lost_leaves_the_page_as_it_is(tour):

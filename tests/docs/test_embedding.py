@@ -2,7 +2,6 @@
 says about links, logging and frames."""
 
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -10,10 +9,9 @@ import urllib.request
 
 import pytest
 from documents import blocks
-from harness import PATIENCE_SECONDS, REPOSITORY
+from harness import EXAMPLES, PATIENCE_SECONDS, REPOSITORY
 from harness.process import Process, environment
 
-TARGET = REPOSITORY / os.environ.get("CARGO_TARGET_DIR", "target")
 PAGE = "docs/embed.md"
 OF_PAGE = [block for block in blocks("rust", "toml") if block.document == PAGE]
 
@@ -53,10 +51,8 @@ def test_the_code_is_that_of_the_example():
 @pytest.fixture(scope="module")
 def app(tmp_path_factory):
     """The URL of the example without settings, its folder, and what it has logged."""
-    built = subprocess.run(["cargo", "build", "--quiet", "--locked", "--example", "embed"], cwd=REPOSITORY)
-    assert built.returncode == 0
     folder = tmp_path_factory.mktemp("embedded")
-    command = [TARGET / "debug" / "examples" / "embed", "127.0.0.1:0"]
+    command = [EXAMPLES / "embed", "127.0.0.1:0"]
     with Process(command, folder / "log", folder=folder, variables=environment()) as process:
         url = process.wait_until(lambda: re.search(r"listening on (http://localhost:\d+)$", process.text(), re.MULTILINE))[1]
         yield url, folder, process

@@ -9,13 +9,13 @@ from fido2.server import Fido2Server
 from fido2.utils import websafe_decode
 from fido2.webauthn import AttestedCredentialData, PublicKeyCredentialRpEntity
 from fido2 import cbor as fido2_cbor
-from harness import REPOSITORY
+from harness import EXAMPLES, REPOSITORY
 from vectors import ORIGIN, RP_ID, base64url
 from webauthn import verify_authentication_response, verify_registration_response
 from webauthn.helpers.cose import COSEAlgorithmIdentifier
 
 HERE = Path(__file__).resolve().parent
-PROGRAM = REPOSITORY / "target/debug/examples/passkeys"
+PROGRAM = EXAMPLES / "passkeys"
 NODE = REPOSITORY / "target/test-node"
 
 

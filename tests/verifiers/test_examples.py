@@ -1,7 +1,6 @@
 """The programs of examples/verify verify tokens offline and follow the revocation feed of a running Doorward."""
 
 import importlib.util
-import os
 import shutil
 import subprocess
 import sys
@@ -13,12 +12,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import jwt
 import pytest
 from conftest import AUDIENCE, NO_PROXY
-from harness import BINARY, PATIENCE_SECONDS, REPOSITORY
+from harness import EXAMPLES, PATIENCE_SECONDS, REPOSITORY
 from harness.process import STOP_SECONDS
 from harness.stall import StallRecorder
 from test_verifiers import changed
 
-EXAMPLES = REPOSITORY / "examples" / "verify"
+PROGRAMS = REPOSITORY / "examples" / "verify"
 WITHIN_SECONDS = 1
 GIVE_UP_SECONDS = 30
 STALLS = StallRecorder()
@@ -26,20 +25,16 @@ STALLS = StallRecorder()
 
 def node(request):
     folder = request.getfixturevalue("packages")
-    shutil.copy(EXAMPLES / "verify.mjs", folder)
+    shutil.copy(PROGRAMS / "verify.mjs", folder)
     return ["node", folder / "verify.mjs"]
 
 
 def python(request):
-    return [sys.executable, EXAMPLES / "verify.py"]
+    return [sys.executable, PROGRAMS / "verify.py"]
 
 
 def rust(request):
-    """Unoptimised, as `cargo test` builds it."""
-    target = BINARY.parents[1]
-    command = ["cargo", "build", "--quiet", "--locked", "--example", "verify"]
-    subprocess.run(command, cwd=REPOSITORY, env=os.environ | {"CARGO_TARGET_DIR": str(target)}, check=True, timeout=900)
-    return [target / "debug" / "examples" / "verify"]
+    return [EXAMPLES / "verify"]
 
 
 class Verifier:
@@ -109,7 +104,7 @@ def test_a_logout_is_known_within_a_second_and_ends_no_other_session(doorward, v
 
 
 def test_the_python_example_is_a_module(doorward, token):
-    spec = importlib.util.spec_from_file_location("verify", EXAMPLES / "verify.py")
+    spec = importlib.util.spec_from_file_location("verify", PROGRAMS / "verify.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     verifier = module.Verifier(doorward.url, AUDIENCE)
@@ -120,7 +115,7 @@ def test_the_python_example_is_a_module(doorward, token):
 
 
 def test_the_javascript_example_is_a_module(doorward, packages, token):
-    shutil.copy(EXAMPLES / "verify.mjs", packages)
+    shutil.copy(PROGRAMS / "verify.mjs", packages)
     program = """
         import { Verifier } from "./verify.mjs";
         const [url, audience, ...tokens] = process.argv.slice(2);
