@@ -5,7 +5,7 @@ use super::{
     Failure, UserError,
     effects::{factor_notice, one_time_of},
     has_failure,
-    one_time::{self, Found},
+    one_time::{self, FoundSecret},
     require_found,
     sign_in::user_by_password,
 };
@@ -16,7 +16,7 @@ use crate::{
     mail::{Message, link},
     network::Requester,
     store::{Effects, OneTimeUse},
-    token::one_time::{OneTimeSecret, Presented, Purpose, SecretDigest},
+    token::one_time::{LinkOrCode, OneTimeSecret, Purpose, SecretDigest},
     user::{User, UserId},
 };
 
@@ -70,9 +70,9 @@ pub(crate) async fn use_link(
     password: Option<Password>,
     requester: &Requester,
 ) -> Result<User, FactorResetError> {
-    let presented = Presented::Secret(secret);
+    let presented = LinkOrCode::Secret(secret);
     let found = one_time::find(doorward, &[Purpose::FactorReset], &presented, requester).await?;
-    let Some(Found { one_time, user, guess: _ }) = found else {
+    let Some(FoundSecret { one_time, user, guess: _ }) = found else {
         return Err(FactorResetError::WrongLink);
     };
     if user.has_password() {

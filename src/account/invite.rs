@@ -22,7 +22,7 @@ use crate::{
     store,
     store::Effects,
     throttle::{Guess, LoginAttempt, MailPurpose},
-    token::one_time::{MAX_GUESSES, OneTimeCode, OneTimeId, OneTimeSecret, Presented, Purpose},
+    token::one_time::{LinkOrCode, MAX_GUESSES, OneTimeCode, OneTimeId, OneTimeSecret, Purpose},
     user::{Email, EmailKey, Invitation, InvitationId, MAX_ROLES, Roles, User, UserId},
 };
 
@@ -284,7 +284,7 @@ fn one_time_id(invitation: &Invitation) -> OneTimeId {
 }
 
 /// A valid invitation that a person has presented.
-pub(super) struct Found<'a> {
+pub(super) struct FoundInvitation<'a> {
     pub(super) invitation: Invitation,
     /// The budget that a typed code is charged to.
     pub(super) guess: Option<LoginAttempt<'a>>,
@@ -296,18 +296,20 @@ pub(super) async fn find<'a>(
     presented: &str,
     email: &Email,
     requester: &Requester,
-) -> Result<Option<Found<'a>>, Failure> {
-    match Presented::parse(presented, Some(email.key())) {
-        Presented::Secret(digest) => {
+) -> Result<Option<FoundInvitation<'a>>, Failure> {
+    match LinkOrCode::parse(presented, Some(email.key())) {
+        LinkOrCode::Secret(digest) => {
             let found = doorward.store().invitation_by_digest(&digest, doorward.now()).await?;
             let found = found.filter(|invitation| invitation.email.key() == email.key());
             let found = in_force(doorward, found).await?;
-            Ok(found.map(|invitation| Found { invitation, guess: None }))
+            Ok(found.map(|invitation| FoundInvitation { invitation, guess: None }))
         }
-        Presented::Code { email, code } => {
+        LinkOrCode::Code { email, code } => {
             let guess = begin_attempt(doorward, Guess::Code, &email, requester).await?;
             match on_tick(by_code(doorward, &email, &code)).await {
-                Ok(Some(invitation)) => Ok(Some(Found { invitation, guess: Some(guess) })),
+                Ok(Some(invitation)) => {
+                    Ok(Some(FoundInvitation { invitation, guess: Some(guess) }))
+                }
                 Ok(None) => {
                     drop(guess);
                     publish_wrong_code(doorward, &email, requester);

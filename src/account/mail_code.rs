@@ -5,7 +5,7 @@ use super::{
     OpenedSession, SignInError,
     effects::{leading_to, with_secret, without_secret},
     enumeration::request_mail,
-    one_time::{Found, MailError, find, refund},
+    one_time::{FoundSecret, MailError, find, refund},
     session_start::{Evidence, Outcome, Terms, complete_sign_in},
 };
 use crate::{
@@ -15,7 +15,7 @@ use crate::{
     network::Requester,
     token::{
         cookie::MailedTarget,
-        one_time::{Presented, Purpose},
+        one_time::{LinkOrCode, Purpose},
     },
     user::{Email, User},
 };
@@ -52,13 +52,13 @@ fn may_sign_in(doorward: &Doorward, user: &User) -> bool {
 /// Opens a session for the user of a mailed code or link.
 pub(crate) async fn sign_in(
     doorward: &Doorward,
-    presented: Presented,
+    presented: LinkOrCode,
     requester: &Requester,
     terms: &Terms,
 ) -> Result<OpenedSession, SignInError> {
     let found = find(doorward, &[Purpose::SignIn], &presented, requester).await?;
     let found = found.filter(|found| may_sign_in(doorward, &found.user));
-    let Found { one_time, user, guess } = found.ok_or(SignInError::WrongCredentials)?;
+    let FoundSecret { one_time, user, guess } = found.ok_or(SignInError::WrongCredentials)?;
     let evidence = Evidence::MailedCode(&one_time, &user);
     let opened = match complete_sign_in(doorward, evidence, requester, terms).await? {
         Outcome::Opened(opened) => *opened,

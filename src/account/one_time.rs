@@ -16,7 +16,7 @@ use crate::{
     store::Effects,
     throttle::{Guess, LoginAttempt},
     token::one_time::{
-        MAX_GUESSES, OneTime, OneTimeCode, OneTimeSecret, Presented, Purpose, SecretDigest,
+        LinkOrCode, MAX_GUESSES, OneTime, OneTimeCode, OneTimeSecret, Purpose, SecretDigest,
     },
     user::{Email, EmailKey, User},
 };
@@ -60,7 +60,7 @@ pub(crate) async fn peek(
 }
 
 /// A valid one-time secret that a person has presented.
-pub(super) struct Found<'a> {
+pub(super) struct FoundSecret<'a> {
     pub(super) one_time: OneTime,
     pub(super) user: User,
     /// The budget that a typed code is charged to.
@@ -78,25 +78,25 @@ pub(super) fn refund(guess: Option<LoginAttempt<'_>>) {
 pub(super) async fn find<'a>(
     doorward: &'a Doorward,
     purposes: &[Purpose],
-    presented: &Presented,
+    presented: &LinkOrCode,
     requester: &Requester,
-) -> Result<Option<Found<'a>>, Failure> {
+) -> Result<Option<FoundSecret<'a>>, Failure> {
     match presented {
-        Presented::Secret(digest) => {
+        LinkOrCode::Secret(digest) => {
             doorward.throttle().charge_reset(requester, doorward.instant())?;
             let found = by_secret(doorward, purposes, digest).await?;
             if found.is_none() {
                 let event = doorward.event_by_unknown(None, requester, EventKind::UnknownSecret);
                 doorward.events().publish(&event);
             }
-            Ok(found.map(|(one_time, user)| Found { one_time, user, guess: None }))
+            Ok(found.map(|(one_time, user)| FoundSecret { one_time, user, guess: None }))
         }
-        Presented::Code { email, code } => {
+        LinkOrCode::Code { email, code } => {
             // Charged before the wait, so that a refusal stays cheap.
             let guess = begin_attempt(doorward, Guess::Code, email, requester).await?;
             match on_tick(by_code(doorward, purposes, email, code)).await {
                 Ok(Some((one_time, user))) => {
-                    Ok(Some(Found { one_time, user, guess: Some(guess) }))
+                    Ok(Some(FoundSecret { one_time, user, guess: Some(guess) }))
                 }
                 Ok(None) => {
                     drop(guess);

@@ -159,7 +159,7 @@ async fn try_to_register(
     doorward.throttle().charge_sign_up(requester, doorward.instant())?;
     let admitted = admit(doorward, &registration, requester).await?;
     let (invitation, guess) = match admitted {
-        Some(invite::Found { invitation, guess }) => (Some(invitation), guess),
+        Some(invite::FoundInvitation { invitation, guess }) => (Some(invitation), guess),
         None => (None, None),
     };
     // Another spelling may be another mailbox.
@@ -220,7 +220,7 @@ async fn admit<'a>(
     doorward: &'a Doorward,
     registration: &Registration,
     requester: &Requester,
-) -> Result<Option<invite::Found<'a>>, RegisterError> {
+) -> Result<Option<invite::FoundInvitation<'a>>, RegisterError> {
     let Registration { name, email, invitation, .. } = registration;
     let refuse = |reason| {
         publish_refused(doorward, reason, requester);

@@ -7,7 +7,7 @@ use super::{
     Failure, InvalidInput, UserError,
     effects::{one_time_of, password_changed},
     has_failure,
-    one_time::{self, Found},
+    one_time::{self, FoundSecret},
     password::reject_known,
     require_found,
 };
@@ -17,7 +17,7 @@ use crate::{
     event::{Administrator, EventKind},
     network::Requester,
     store::{Effects, OneTimeUse},
-    token::one_time::{OneTimeSecret, Presented, Purpose},
+    token::one_time::{LinkOrCode, OneTimeSecret, Purpose},
     user::{EmailKey, User, UserId},
 };
 
@@ -46,9 +46,9 @@ pub(crate) async fn reset(
     requester: &Requester,
 ) -> Result<User, ResetError> {
     let purposes = [Purpose::ResetPassword, Purpose::OperatorReset];
-    let presented = Presented::parse(&code, email);
+    let presented = LinkOrCode::parse(&code, email);
     let found = one_time::find(doorward, &purposes, &presented, requester).await?;
-    let Some(Found { one_time, user, guess }) = found else {
+    let Some(FoundSecret { one_time, user, guess }) = found else {
         let event = doorward.event_by_unknown(None, requester, EventKind::ResetFailed);
         doorward.events().publish(&event);
         return Err(ResetError::WrongCode);

@@ -3,7 +3,7 @@
 
 use super::{
     InvalidInput,
-    one_time::{Found, OneTimeError, find},
+    one_time::{FoundSecret, OneTimeError, find},
     password::reject_known,
 };
 use crate::{
@@ -12,7 +12,7 @@ use crate::{
     event::EventKind,
     network::Requester,
     store::{self, Effects, OneTimeUse},
-    token::one_time::{Presented, Purpose, SecretDigest},
+    token::one_time::{LinkOrCode, Purpose, SecretDigest},
     user::{EmailKey, User},
 };
 
@@ -23,9 +23,9 @@ pub(crate) async fn restore(
     password: Password,
     requester: &Requester,
 ) -> Result<User, OneTimeError> {
-    let (purposes, presented) = ([Purpose::RestoreEmail], Presented::Secret(secret));
+    let (purposes, presented) = ([Purpose::RestoreEmail], LinkOrCode::Secret(secret));
     let found = find(doorward, &purposes, &presented, requester).await?;
-    let Found { one_time, user, .. } = found.ok_or(OneTimeError::WrongCode)?;
+    let FoundSecret { one_time, user, .. } = found.ok_or(OneTimeError::WrongCode)?;
     let password = reject_known(doorward, password, &user.name, &one_time.email);
     let password =
         password.map_err(InvalidInput::new("password")).map_err(OneTimeError::Invalid)?;

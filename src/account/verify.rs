@@ -2,7 +2,7 @@
 
 use super::{
     effects::{charge_mail, email_changed, leading_to, with_secret},
-    one_time::{Found, MailError, OneTimeError, find, refund},
+    one_time::{FoundSecret, MailError, OneTimeError, find, refund},
 };
 use crate::{
     Doorward,
@@ -12,7 +12,7 @@ use crate::{
     throttle::MailPurpose,
     token::{
         cookie::MailedTarget,
-        one_time::{MAX_GUESSES, Presented, Purpose},
+        one_time::{LinkOrCode, MAX_GUESSES, Purpose},
     },
     user::{EmailKey, User, UserId},
 };
@@ -87,12 +87,12 @@ pub(crate) async fn send_once(
 /// told.
 pub(crate) async fn verify(
     doorward: &Doorward,
-    presented: Presented,
+    presented: LinkOrCode,
     requester: &Requester,
 ) -> Result<User, OneTimeError> {
     let purposes = [Purpose::VerifyEmail, Purpose::ChangeEmail];
     let found = find(doorward, &purposes, &presented, requester).await?;
-    let Found { one_time, user, guess } = found.ok_or(OneTimeError::WrongCode)?;
+    let FoundSecret { one_time, user, guess } = found.ok_or(OneTimeError::WrongCode)?;
     let (usage, effects) = match one_time.purpose {
         Purpose::ChangeEmail => {
             (OneTimeUse::ChangeEmail, email_changed(doorward, &user, requester.language))

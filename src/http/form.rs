@@ -27,7 +27,7 @@ use crate::{
     credential::password::Password,
     fault::{Fault, json_type},
     spelling::{is_misspelling, suggest},
-    token::one_time::{OneTimeSecret, Presented, SecretDigest},
+    token::one_time::{LinkOrCode, OneTimeSecret, SecretDigest},
     user::{EmailKey, User},
 };
 
@@ -190,10 +190,10 @@ impl Form {
     }
 
     /// The fields `code` and `email`: the secret of a mailed link, or a mailed code and the address that it was sent to.
-    pub(super) fn presented(&mut self) -> Result<Presented, FaultRecorded> {
+    pub(super) fn presented(&mut self) -> Result<LinkOrCode, FaultRecorded> {
         let code = self.required("code", |sent| Ok(Zeroizing::new(sent)));
         let email = self.optional("email", |typed| Ok(EmailKey::of(&typed)));
-        Ok(Presented::parse(&code?, email?))
+        Ok(LinkOrCode::parse(&code?, email?))
     }
 
     /// The field `code`: the secret of a mailed link, where no code can be typed.

@@ -257,7 +257,7 @@ impl fmt::Debug for OneTimeCode {
 
 /// What a person presents: the secret of a link, or a code with the address that it was sent to.
 #[derive(Debug)]
-pub enum Presented {
+pub enum LinkOrCode {
     /// The secret of a link.
     Secret(SecretDigest),
     /// A typed code.
@@ -268,7 +268,7 @@ pub enum Presented {
     },
 }
 
-impl Presented {
+impl LinkOrCode {
     /// What was sent as a code, with an address if there was one. A text that cannot be a code to type is a secret.
     pub fn parse(code: &str, email: Option<EmailKey>) -> Self {
         match (OneTimeCode::parse(code), email) {
