@@ -2,11 +2,11 @@
 //! time are the same for every address.
 
 use super::{
-    OpenedSession, SignInError,
+    OpenedSession,
     effects::{leading_to, with_secret, without_secret},
     enumeration::request_mail,
+    first_factor::{FirstFactor, SignInError, SignInOptions, sign_in_with},
     one_time::{FoundSecret, MailError, find, refund},
-    session_start::{Evidence, Outcome, Terms, complete_sign_in},
 };
 use crate::{
     Doorward,
@@ -54,21 +54,17 @@ pub(crate) async fn sign_in(
     doorward: &Doorward,
     presented: LinkOrCode,
     requester: &Requester,
-    terms: &Terms,
+    options: &SignInOptions,
 ) -> Result<OpenedSession, SignInError> {
     let found = find(doorward, &[Purpose::SignIn], &presented, requester).await?;
     let found = found.filter(|found| may_sign_in(doorward, &found.user));
     let FoundSecret { one_time, user, guess } = found.ok_or(SignInError::WrongCredentials)?;
-    let evidence = Evidence::MailedCode(&one_time, &user);
-    let opened = match complete_sign_in(doorward, evidence, requester, terms).await? {
-        Outcome::Opened(opened) => *opened,
-        Outcome::FactorMissing(missing) => {
-            refund(guess);
-            return Err(SignInError::FactorMissing(missing));
-        }
-        Outcome::Gone => return Err(SignInError::WrongCredentials),
-    };
-    refund(guess);
+    let factor = FirstFactor::MailedCode(&one_time);
+    let opened = sign_in_with(doorward, &user, factor, options, requester).await;
+    if let Ok(_) | Err(SignInError::FactorMissing(_)) = opened {
+        refund(guess);
+    }
+    let opened = opened?;
     doorward.throttle().clear_mails(&opened.user.email.key());
     Ok(opened)
 }

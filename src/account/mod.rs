@@ -15,6 +15,7 @@ pub(crate) mod export;
 pub(crate) mod factor;
 pub(crate) mod factor_list;
 pub(crate) mod factor_reset;
+pub(crate) mod first_factor;
 pub(crate) mod forgot;
 pub(crate) mod guard_check;
 pub(crate) mod guard_reload;
@@ -55,12 +56,12 @@ pub(crate) mod witness;
 use std::time::Duration;
 
 pub use self::{
+    first_factor::SignInError,
     invite::{InvitationTicket, InviteError, Invited, NewInvitation},
     missing_factor::MissingFactor,
     password::SetPasswordError,
     register::{NewUser, RegisterError},
     roles::RoleError,
-    sign_in::SignInError,
     verify::VerifyError,
 };
 use crate::{

@@ -15,7 +15,7 @@ use crate::{
 /// How long a sign-in counts as a proof.
 pub(crate) const RECENT: Duration = Duration::from_secs(10 * 60);
 
-/// What a user proves with that it is they who ask.
+/// How a user confirms an action: with their password or a sign-in that is recent enough.
 pub(crate) struct Proof {
     password: Option<Password>,
     /// The sign-in of their session. It counts for a user without a password, and must be of two factors for one who holds a second.

@@ -9,20 +9,21 @@ use super::{
     has_failure, invite,
     one_time::refund,
     password::reject_known,
-    session_start::{Evidence, Outcome, Terms, complete_sign_in},
+    session_start::{Authentication, NotBegun, SessionFor, begin_session},
 };
 use crate::{
     Doorward,
+    clock::Timestamp,
     credential::password::{Busy, Password},
     event::{Administrator, EventKind, RegistrationRefusal},
     mail::Message,
     network::{ClientInfo, Network, Requester},
-    session::Persistence,
+    session::{Method, Methods, Persistence},
     store,
-    store::{Effects, FirstPasskey},
+    store::{Effects, FirstPasskey, Requirement, SignInRefusal},
     throttle::MailPurpose,
     token::{cookie::MailedTarget, one_time::Purpose},
-    user::{Email, Name, User, UserId},
+    user::{Email, Invitation, Name, User, UserId},
 };
 
 /// A valid registration. The password is checked against the name and the address later.
@@ -188,31 +189,44 @@ async fn try_to_register(
         let registered = register_silently(doorward, &user, requester, earlier, target.as_ref());
         return on_tick(registered).await.map(Some);
     }
-    let effects = verify_email(doorward, &user, requester.language);
-    let effects = Effects { earlier, ..leading_to(effects, target.as_ref()) };
-    let invitation = invitation.as_ref();
-    let evidence = Evidence::Registration { user: &user, invitation, passkey, effects };
-    let terms = Terms { persistence, device: None };
-    let opened = match complete_sign_in(doorward, evidence, requester, &terms).await {
-        // A guessed code must not tell by its answer that it is right.
-        Err(store::Error::EmailTaken) if guess.is_some() => Err(store::Error::InvitationGone),
-        opened => opened,
-    };
-    let opened = opened.map_err(|error| match error {
-        store::Error::EmailTaken => RegisterError::EmailTaken,
-        store::Error::InvitationGone => {
-            publish_refused(doorward, RegistrationRefusal::WrongInvitation, requester);
-            RegisterError::NotAllowed
+    let mail = verify_email(doorward, &user, requester.language);
+    let mail = Effects { earlier, ..leading_to(mail, target.as_ref()) };
+    let methods = proved_by(&user, invitation.as_ref(), doorward.now());
+    let mut requires = Vec::new();
+    requires.extend(invitation.map(|invitation| Requirement::Invitation(invitation.id)));
+    requires.extend(passkey.map(|passkey| Requirement::NewPasskey(Box::new(passkey.clone()))));
+    let session = SessionFor::Registration(persistence);
+    let authentication =
+        Authentication { requires, mail, ..Authentication::new(&user, methods, session) };
+    let registered = match begin_session(doorward, authentication, requester).await {
+        Ok(opened) => Some(Registered::SignedIn(Box::new(opened))),
+        Err(NotBegun::Store(store::Error::EmailTaken)) if guess.is_none() => {
+            return Err(RegisterError::EmailTaken);
         }
-        error => error.into(),
-    })?;
+        // A guessed code must not tell by its answer that it is right.
+        Err(
+            NotBegun::Store(store::Error::EmailTaken)
+            | NotBegun::Refused(SignInRefusal::InvitationGone),
+        ) => {
+            publish_refused(doorward, RegistrationRefusal::WrongInvitation, requester);
+            return Err(RegisterError::NotAllowed);
+        }
+        Err(NotBegun::Store(error)) => return Err(error.into()),
+        Err(NotBegun::Refused(_)) => None,
+        Err(NotBegun::FactorMissing) => return Err(RegisterError::NotAllowed),
+    };
     refund(guess);
     doorward.throttle().clear_account(&user.email.key(), doorward.instant());
-    match opened {
-        Outcome::Opened(opened) => Ok(Some(Registered::SignedIn(opened))),
-        Outcome::FactorMissing(_) => Err(RegisterError::NotAllowed),
-        Outcome::Gone => Ok(None),
-    }
+    Ok(registered)
+}
+
+/// What a person proves by registering as this user. A mailed invitation is a mailed code.
+fn proved_by(user: &User, invitation: Option<&Invitation>, now: Timestamp) -> Methods {
+    let is_mailed = invitation.is_some_and(|invitation| invitation.is_mailed);
+    let password = user.has_password().then_some(Method::Password);
+    let mailed = is_mailed.then_some(Method::MailedCode);
+    let factors = user.factors.iter().map(Method::from);
+    Methods::at(now, password.into_iter().chain(mailed).chain(factors))
 }
 
 /// Checks that the person may register, and returns the invitation that they present.
@@ -354,7 +368,7 @@ fn publish_refused(doorward: &Doorward, reason: RegistrationRefusal, requester: 
 
 /// Adds a user without a session.
 async fn add(doorward: &Doorward, user: &User, effects: &Effects) -> Result<(), RegisterError> {
-    match doorward.store().add_user(user, None, None, effects).await {
+    match doorward.store().add_user(user, effects).await {
         Ok(()) => Ok(()),
         Err(store::Error::EmailTaken) => Err(RegisterError::EmailTaken),
         Err(error) => Err(error.into()),

@@ -100,8 +100,8 @@ pub(crate) async fn register_with_passkey(
         return Err(EnrolError::Invalid(Invalid::UserVerification).into());
     }
     let recovery_codes = new_recovery_codes();
-    let digests = recovery_codes.iter().map(|code| code.digest()).collect();
-    let first = FirstPasskey { passkey, recovery_codes: digests, setup: setup_use };
+    let digests = Vec::from_iter(recovery_codes.iter().map(|code| code.digest()));
+    let first = FirstPasskey::new(passkey, &digests, setup_use);
     match register_as(doorward, registration, Some(&first), requester, persistence).await? {
         Some(Registered::SignedIn(opened)) => Ok(RegisteredWithPasskey { opened, recovery_codes }),
         Some(Registered::Mailed) => Err(RegisterError::NotAllowed.into()),

@@ -159,7 +159,7 @@ mod tests {
             let name = Name::parse(format!("Ünal {number}")).unwrap();
             let email = Email::parse(format!("User{number}@example.com")).unwrap();
             let user = User::new(name, email, None, NOW);
-            doorward.store().add_user(&user, None, None, &Effects::NONE).await.unwrap();
+            doorward.store().add_user(&user, &Effects::NONE).await.unwrap();
             if number % 3 == 0 {
                 let role = Role::parse("staff").unwrap();
                 doorward.store().grant_role(user.id, &role, NOW, &Effects::NONE).await.unwrap();

@@ -1,199 +1,170 @@
-//! The end of every sign-in. However a person has shown who they are, this decides whether a session begins.
+//! The end of every sign-in. However people have proved who they are, [`begin_session`] decides whether a session begins, and it
+//! alone has it written.
 
-use super::{
-    OpenedSession, effects::new_sign_in, missing_factor::MissingFactor, trusted_devices::trusted,
-    unanswered,
-};
+use super::{OpenedSession, effects::new_sign_in};
 use crate::{
     Doorward,
     clock::Timestamp,
     event::EventKind,
     network::Requester,
-    session::{Method, Methods, Persistence, Session},
-    store::{self, Effects, FirstPasskey, OneTimeUse, SignIn, SignInWritten},
-    token::one_time::OneTime,
-    user::{Invitation, User},
+    session::{Method, Methods, Persistence, Session, TokenId},
+    store::{
+        self, Effects, Requirement, SessionStart, SignIn, SignInRefusal, SignInUser, SignInWritten,
+    },
+    user::{TrustedDevice, User},
 };
 
-/// What a person has shown.
-pub(crate) enum Evidence<'a> {
-    /// The password of this user.
-    Password(&'a User),
-    /// A mailed code or link of this user.
-    MailedCode(&'a OneTime, &'a User),
-    /// They register as this user.
-    Registration {
-        user: &'a User,
-        /// The invitation that admits them.
-        invitation: Option<&'a Invitation>,
-        /// What they have in place of a password.
-        passkey: Option<&'a FirstPasskey>,
-        /// The mail to the new user.
-        effects: Effects,
-    },
-    /// Nothing: a test of an app says who it is (`doorward dev`).
-    TestOfApp(&'a User),
+/// A person who has proved who they are.
+pub(crate) struct Authentication<'a> {
+    pub(super) user: &'a User,
+    /// What they have proved, and when.
+    pub(super) methods: Methods,
+    pub(super) session: SessionFor<'a>,
+    /// What must still hold when the session is written. What counts once is used up by it.
+    pub(super) requires: Vec<Requirement>,
+    /// The browser, if they trust it from now on.
+    pub(super) new_trusted_device: Option<TrustedDevice>,
+    /// The mail that is sent, besides the one about a sign-in from elsewhere.
+    pub(super) mail: Effects,
 }
 
-impl Evidence<'_> {
-    fn user(&self) -> &User {
-        match self {
-            Self::Password(user) | Self::MailedCode(_, user) | Self::TestOfApp(user) => user,
-            Self::Registration { user, .. } => user,
+/// Which session a person gets.
+#[derive(Clone, Copy)]
+pub(super) enum SessionFor<'a> {
+    /// A new one, because they sign in.
+    SignIn(Persistence),
+    /// Their first one, because they register.
+    Registration(Persistence),
+    /// This one, which proves more.
+    StepUp(&'a Session),
+    /// A new one, because a test of an app says who they are.
+    TestOfApp,
+}
+
+/// Why no session has begun.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NotBegun {
+    /// The person holds a second factor and has not proved it.
+    #[error("a second factor is missing")]
+    FactorMissing,
+    /// What the session requires does not hold any more.
+    #[error("the sign-in is refused: {0:?}")]
+    Refused(SignInRefusal),
+    #[error(transparent)]
+    Store(#[from] store::Error),
+}
+
+impl<'a> Authentication<'a> {
+    pub(super) fn new(user: &'a User, methods: Methods, session: SessionFor<'a>) -> Self {
+        Self {
+            user,
+            methods,
+            session,
+            requires: Vec::new(),
+            new_trusted_device: None,
+            mail: Effects::NONE,
         }
     }
 
-    fn methods(&self, now: Timestamp) -> Methods {
-        let methods = |methods: &[Method]| Methods::at(now, methods.iter().copied());
-        match self {
-            Self::Password(_) => methods(&[Method::Password]),
-            // As strong as the user can be.
-            Self::TestOfApp(user) => {
-                let factors = user.factors.iter().map(Method::from);
-                Methods::at(now, factors.chain([Method::Password]))
-            }
-            Self::MailedCode(..) => methods(&[Method::MailedCode]),
-            Self::Registration { user, invitation, .. } => {
-                let is_mailed = invitation.is_some_and(|invitation| invitation.is_mailed);
-                let password = user.has_password().then_some(Method::Password);
-                let mailed = is_mailed.then_some(Method::MailedCode);
-                let factors = user.factors.iter().map(Method::from);
-                Methods::at(now, password.into_iter().chain(mailed).chain(factors))
-            }
-        }
+    /// A test of an app says who it is (`doorward dev`). It proves as much as the user can.
+    pub(crate) fn by_test_of_app(user: &'a User, now: Timestamp) -> Self {
+        let factors = user.factors.iter().map(Method::from);
+        let methods = Methods::at(now, factors.chain([Method::Password]));
+        Self::new(user, methods, SessionFor::TestOfApp)
     }
 }
 
-/// What a sign-in led to.
-pub(crate) enum Outcome {
-    Opened(Box<OpenedSession>),
-    /// The person holds a second factor and has not shown it.
-    FactorMissing(Box<MissingFactor>),
-    /// The user has been deleted, disabled or changed in the meantime, does not trust the browser any more, or the passkey that they
-    /// register with is known.
-    Gone,
-}
-
-/// How a person wants to be signed in, and what their browser shows.
-pub(crate) struct Terms {
-    pub(crate) persistence: Persistence,
-    /// The cookie of a browser that its user trusts.
-    pub(crate) device: Option<String>,
-}
-
-impl Terms {
-    /// Those of a program, which gets a token.
-    pub(crate) const TOKEN: Self = Self { persistence: Persistence::Lifetime, device: None };
-}
-
-/// Begins a session for the person, unless they still have to show a second factor. Every sign-in ends here, or in the answer to
-/// the challenge that this makes.
+/// Begins a session for a person, or makes theirs stronger, if they have proved enough.
 ///
 /// # Errors
-/// For a registration [`store::Error::EmailTaken`] and [`store::Error::InvitationGone`]; for everything if the database
-/// cannot be used.
-pub(crate) async fn complete_sign_in(
+/// [`NotBegun`] says why it does not begin: [`store::Error::EmailTaken`] for a registration, among others.
+pub(crate) async fn begin_session(
     doorward: &Doorward,
-    evidence: Evidence<'_>,
+    authentication: Authentication<'_>,
     requester: &Requester,
-    terms: &Terms,
-) -> Result<Outcome, store::Error> {
-    let now = doorward.now();
-    let (user, mut methods) = (evidence.user(), evidence.methods(now));
-    let trusted_device = match &terms.device {
-        Some(cookie) if !user.factors.is_empty() => trusted(doorward, user, cookie).await?,
-        _ => None,
-    };
-    if trusted_device.is_some() {
-        methods = methods.with(Method::TrustedDevice, now);
+) -> Result<OpenedSession, NotBegun> {
+    let Authentication { user, methods, session, requires, new_trusted_device, mail } =
+        authentication;
+    if !methods.are_enough_for(&user.factors) {
+        return Err(NotBegun::FactorMissing);
     }
-    let session = new_session(doorward, user, methods.clone(), requester, terms.persistence);
-    if !session.is_enough_for(user) {
-        return ask_for_factor(doorward, evidence, methods, terms.persistence, requester).await;
+    let start = session.start(doorward, user, methods, requester);
+    let opened = start.session().clone();
+    let notice = match session {
+        SessionFor::SignIn(_) => new_sign_in(doorward, user, &opened, requester.language).await?,
+        _ => Effects::NONE,
+    };
+    let mails = [notice.mails, mail.mails].concat();
+    let events = session.events(user, &opened).into_iter();
+    let events = events.map(|kind| doorward.event_by_user(user.id, requester, kind)).collect();
+    let effects = Effects { mails, events, ..mail };
+    let holder = session.holder(user, &opened);
+    let sign_in = SignIn { user: holder, start, requires, new_trusted_device };
+    match doorward.store().sign_in(sign_in, &effects).await? {
+        SignInWritten::Begun(user) => {
+            if !user.factors.is_empty() {
+                // The password alone has not cleared them. All factors are in, so it was not guessed.
+                doorward.throttle().clear_account(&user.email.key(), doorward.instant());
+            }
+            Ok(OpenedSession { user: *user, session: opened })
+        }
+        SignInWritten::Refused(refusal) => Err(NotBegun::Refused(refusal)),
     }
-    let kind = match &evidence {
-        Evidence::Registration { .. } => {
-            EventKind::Registered { session: Some(session.id), roles: user.roles.clone() }
-        }
-        _ => EventKind::SignedIn { session: session.id, methods },
-    };
-    let event = doorward.event_by_user(user.id, requester, kind);
-    let effects = match &evidence {
-        Evidence::Password(user) | Evidence::MailedCode(_, user) => {
-            new_sign_in(doorward, user, &session, requester.language).await?
-        }
-        Evidence::Registration { effects, .. } => effects.clone(),
-        Evidence::TestOfApp(_) => Effects::NONE,
-    };
-    let effects = match &evidence {
-        Evidence::Registration { passkey: Some(FirstPasskey { passkey, .. }), .. } => {
-            let added = EventKind::FactorAdded { kind: passkey.kind() };
-            effects.with(event).with(doorward.event_by_user(user.id, requester, added))
-        }
-        _ => effects.with(event),
-    };
-    let store = doorward.store();
-    let user = match evidence {
-        Evidence::Password(user) | Evidence::TestOfApp(user) => {
-            let sign_in = SignIn { trusted_device, ..SignIn::new(user, session.clone()) };
-            let written = store.sign_in(sign_in, &effects).await?;
-            (written == SignInWritten::Begun).then(|| user.clone())
-        }
-        Evidence::MailedCode(one_time, _) => {
-            let opened = Some(Box::new(session.clone()));
-            let usage = OneTimeUse::SignIn { session: opened, trusted_device };
-            store.use_one_time(one_time, usage, &effects, now).await?
-        }
-        Evidence::Registration { user, invitation, passkey, .. } => {
-            // It begins a session, so it is the first sign-in.
-            let user = &User { last_login_at: Some(session.created_at), ..user.clone() };
-            let invitation = invitation.map(|invitation| invitation.id);
-            let is_added = match passkey {
-                None => {
-                    store.add_user(user, Some(&session), invitation, &effects).await?;
-                    true
-                }
-                Some(passkey) => {
-                    store
-                        .add_user_with_passkey(user, &session, invitation, passkey, &effects)
-                        .await?
-                }
-            };
-            is_added.then(|| user.clone())
-        }
-    };
-    let Some(user) = user else { return Ok(Outcome::Gone) };
-    if !user.factors.is_empty() {
-        // The password alone has not cleared them.
-        doorward.throttle().clear_account(&user.email.key(), doorward.instant());
-    }
-    Ok(Outcome::Opened(Box::new(OpenedSession { user, session })))
 }
 
-/// The challenge to a person who has shown the first factor. A mailed code is used up by it.
-async fn ask_for_factor(
-    doorward: &Doorward,
-    evidence: Evidence<'_>,
-    methods: Methods,
-    persistence: Persistence,
-    requester: &Requester,
-) -> Result<Outcome, store::Error> {
-    let user = match evidence {
-        Evidence::MailedCode(one_time, _) => {
-            let usage = OneTimeUse::SignIn { session: None, trusted_device: None };
-            let now = doorward.now();
-            doorward.store().use_one_time(one_time, usage, &Effects::NONE, now).await?
+impl SessionFor<'_> {
+    fn start(
+        self,
+        doorward: &Doorward,
+        user: &User,
+        methods: Methods,
+        requester: &Requester,
+    ) -> SessionStart {
+        let persistence = match self {
+            Self::SignIn(persistence) | Self::Registration(persistence) => persistence,
+            Self::TestOfApp => Persistence::Lifetime,
+            Self::StepUp(known) => {
+                let session = stepped_up(doorward, known, methods);
+                return SessionStart::StepUp { session, replaces: known.token_id };
+            }
+        };
+        SessionStart::New(new_session(doorward, user, methods, requester, persistence))
+    }
+
+    fn events(self, user: &User, session: &Session) -> Vec<EventKind> {
+        let (id, methods) = (session.id, session.methods.clone());
+        match self {
+            Self::SignIn(_) | Self::TestOfApp => {
+                vec![EventKind::SignedIn { session: id, methods }]
+            }
+            Self::Registration(_) => {
+                let roles = user.roles.clone();
+                let registered = EventKind::Registered { session: Some(id), roles };
+                let added = user.factors.iter().map(|kind| EventKind::FactorAdded { kind });
+                [registered].into_iter().chain(added).collect()
+            }
+            // Nobody gives a mailed code in a step-up.
+            Self::StepUp(_) => {
+                let methods = methods.without(Method::MailedCode);
+                vec![EventKind::SteppedUp { session: id, methods }]
+            }
         }
-        _ => Some(evidence.user().clone()),
-    };
-    let Some(user) = user else { return Ok(Outcome::Gone) };
-    let missing = MissingFactor::of(doorward, &user, methods.clone(), persistence, None).await?;
-    unanswered::asked(doorward, &user, methods, &missing, requester).await?;
-    Ok(Outcome::FactorMissing(Box::new(missing)))
+    }
+
+    fn holder(self, user: &User, session: &Session) -> SignInUser {
+        match self {
+            // It begins a session, so it is the first sign-in.
+            Self::Registration(_) => {
+                let last_login_at = Some(session.created_at);
+                SignInUser::New(Box::new(User { last_login_at, ..user.clone() }))
+            }
+            _ => SignInUser::Known { id: user.id, password_version: user.password_version },
+        }
+    }
 }
 
 /// A session that begins now.
-pub(super) fn new_session(
+fn new_session(
     doorward: &Doorward,
     user: &User,
     methods: Methods,
@@ -210,5 +181,16 @@ pub(super) fn new_session(
         idle_timeout,
         methods,
         ..Session::new(user.id, client, now, settings.session_lifetime)
+    }
+}
+
+/// The session after a step-up: it has proved what was given in it, and nothing else.
+fn stepped_up(doorward: &Doorward, session: &Session, methods: Methods) -> Session {
+    Session {
+        token_id: TokenId::random(),
+        // What a cookie of before had proved counts no more, also if a clock that was ahead has made it.
+        authenticated_at: session.later(doorward.now()),
+        methods,
+        ..session.clone()
     }
 }

@@ -2,9 +2,8 @@
 //! An unknown address costs the same work as a wrong password.
 
 use super::{
-    Failure, NewSession, OpenedSession, has_failure,
-    missing_factor::MissingFactor,
-    session_start::{Evidence, Outcome, Terms, complete_sign_in},
+    Failure, NewSession, OpenedSession,
+    first_factor::{FirstFactor, SignInError, SignInOptions, sign_in_with},
 };
 use crate::{
     Doorward,
@@ -15,43 +14,21 @@ use crate::{
     user::{EmailKey, User, UserId},
 };
 
-/// Why a login failed.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum SignInError {
-    /// The address is unknown, the password is wrong or not set, or the user is disabled. The error does not say
-    /// which.
-    #[error("the e-mail address or the password is wrong")]
-    WrongCredentials,
-    /// The password is right, and the user holds a second factor, which is still missing.
-    #[error("a second factor is missing")]
-    FactorMissing(Box<MissingFactor>),
-    /// Throttling, hashing or the database.
-    #[error(transparent)]
-    Failed(Failure),
-}
-
-has_failure!(SignInError);
-
 /// Opens a session for the user with this address and password.
 pub(crate) async fn sign_in(
     doorward: &Doorward,
     email: &EmailKey,
     password: Password,
     requester: &Requester,
-    terms: &Terms,
+    options: &SignInOptions,
 ) -> Result<OpenedSession, SignInError> {
     let user = user_by_password(doorward, email, password, requester).await?;
     let user = user.ok_or(SignInError::WrongCredentials)?;
-    let evidence = Evidence::Password(&user);
-    match complete_sign_in(doorward, evidence, requester, terms).await? {
-        Outcome::Opened(opened) => Ok(*opened),
-        Outcome::FactorMissing(missing) => Err(SignInError::FactorMissing(missing)),
-        Outcome::Gone => {
-            publish_failed(doorward, LoginRefusal::Gone, Some(user.id), email, requester);
-            Err(SignInError::WrongCredentials)
-        }
+    let opened = sign_in_with(doorward, &user, FirstFactor::Password, options, requester).await;
+    if let Err(SignInError::WrongCredentials) = opened {
+        publish_failed(doorward, LoginRefusal::Gone, Some(user.id), email, requester);
     }
+    opened
 }
 
 /// The user with this address, if the password is theirs and they are not disabled.
@@ -177,8 +154,8 @@ impl Doorward {
     ) -> Result<NewSession, SignInError> {
         let password = Password::unchecked(password.to_owned());
         let email = EmailKey::of(email);
-        let opened =
-            sign_in(self, &email, password, &Requester::new(client), &Terms::TOKEN).await?;
+        let (requester, options) = (Requester::new(client), SignInOptions::TOKEN);
+        let opened = sign_in(self, &email, password, &requester, &options).await?;
         Ok(opened.with_token(self).await)
     }
 }

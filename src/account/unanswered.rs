@@ -11,7 +11,7 @@ use crate::{
     event::EventKind,
     mail::{Mail, MailId},
     network::Requester,
-    session::Methods,
+    session::{Methods, Persistence, Session},
     store,
     throttle::MailPurpose,
     token::challenge::Challenge,
@@ -23,9 +23,23 @@ fn mail_of(challenge: &Challenge) -> MailId {
     MailId::from_uuid(challenge.id.uuid())
 }
 
+/// Asks a person who has proved this much for the second factor. With a session, the answer makes that one stronger.
+pub(super) async fn ask(
+    doorward: &Doorward,
+    user: &User,
+    methods: Methods,
+    persistence: Persistence,
+    session: Option<&Session>,
+    requester: &Requester,
+) -> Result<MissingFactor, store::Error> {
+    let missing = MissingFactor::of(doorward, user, methods.clone(), persistence, session).await?;
+    asked(doorward, user, methods, &missing, requester).await?;
+    Ok(missing)
+}
+
 /// Records that a sign-in or a step-up lacks the second factor, and queues the mail that is sent if it stays so. One waits at a time,
 /// however often the first factor is given.
-pub(super) async fn asked(
+async fn asked(
     doorward: &Doorward,
     user: &User,
     methods: Methods,

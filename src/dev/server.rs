@@ -18,7 +18,7 @@ use crate::{
     account::{
         OpenedSession,
         look_up::user_by_id_or_email,
-        session_start::{Evidence, Outcome, Terms, complete_sign_in},
+        session_start::{Authentication, NotBegun, begin_session},
     },
     clock::{Clock, Timestamp},
     config::{DatabaseUrl, Settings},
@@ -193,7 +193,7 @@ impl DevServer {
     pub(crate) async fn add_user(&self, user: SeedUser) -> Result<User, StartError> {
         let doorward = self.doorward();
         let user = to_user(&doorward, user).await?;
-        doorward.store().add_user(&user, None, None, &Effects::NONE).await?;
+        doorward.store().add_user(&user, &Effects::NONE).await?;
         Ok(user)
     }
 
@@ -221,12 +221,12 @@ impl DevServer {
     pub(crate) async fn sign_in(&self, user: &User) -> Result<Option<OpenedSession>, store::Error> {
         let doorward = self.doorward();
         let client = ClientInfo::new(IpAddr::V4(Ipv4Addr::LOCALHOST), "doorward dev");
-        let (requester, evidence) = (Requester::new(client), Evidence::TestOfApp(user));
-        let outcome = complete_sign_in(&doorward, evidence, &requester, &Terms::TOKEN).await?;
-        Ok(match outcome {
-            Outcome::Opened(opened) => Some(*opened),
-            Outcome::FactorMissing(_) | Outcome::Gone => None,
-        })
+        let authentication = Authentication::by_test_of_app(user, doorward.now());
+        match begin_session(&doorward, authentication, &Requester::new(client)).await {
+            Ok(opened) => Ok(Some(opened)),
+            Err(NotBegun::FactorMissing | NotBegun::Refused(_)) => Ok(None),
+            Err(NotBegun::Store(error)) => Err(error),
+        }
     }
 
     /// Changes a user until the next reset. As with the operator's commands, a new address is unverified, and a new password and

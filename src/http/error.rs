@@ -492,7 +492,6 @@ impl From<store::Error> for Error {
     fn from(error: store::Error) -> Self {
         match error {
             store::Error::EmailTaken => Self::EmailTaken,
-            store::Error::InvitationGone => Self::MayNotRegister,
             store::Error::BeyondAuthority => Self::beyond_authority(),
             store::Error::RightLost => Self::Unauthorized(Challenge::InvalidToken, None),
             store::Error::Unavailable(_) => Self::Unavailable(error.to_string()),

@@ -42,13 +42,7 @@ impl StoreCounts {
             Err(Error::Unavailable(_)) => self.errors.add_one(Trouble::Unavailable),
             Err(Error::Failed(_)) => self.errors.add_one(Trouble::Failed),
             // The database has answered.
-            Ok(_)
-            | Err(
-                Error::EmailTaken
-                | Error::InvitationGone
-                | Error::BeyondAuthority
-                | Error::RightLost,
-            ) => {}
+            Ok(_) | Err(Error::EmailTaken | Error::BeyondAuthority | Error::RightLost) => {}
         }
     }
 }

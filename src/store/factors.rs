@@ -167,9 +167,9 @@ pub struct Holder<'a> {
 #[derive(Clone, Debug)]
 pub struct FirstPasskey {
     pub passkey: Passkey,
-    pub recovery_codes: Vec<RecoveryDigest>,
+    recovery_codes: Vec<(FactorId, RecoveryDigest)>,
     /// The setup, which counts once, and when it expires.
-    pub setup: (CodeId, Timestamp),
+    setup: (CodeId, Timestamp),
 }
 
 /// A factor that is added.
@@ -485,16 +485,21 @@ impl Holder<'_> {
 }
 
 impl FirstPasskey {
-    /// The statements that add it. They are prepared once, because a write may run twice and must then add the same rows.
-    pub(super) fn prepared(&self) -> impl Fn(&mut StatementBatch) -> [RowCount; 2] + use<> {
-        let Self { passkey, recovery_codes, setup } = self.clone();
-        let codes = with_ids(&recovery_codes);
-        move |batch| {
-            let used = batch.add(USE_CODE, [setup.0.into(), setup.1.into()]);
-            let added = batch.add(ADD_PASSKEY, passkey_values(&passkey));
-            set_recovery_codes(batch, passkey.user_id, &codes, passkey.created_at);
-            [used, added]
-        }
+    pub fn new(
+        passkey: Passkey,
+        recovery_codes: &[RecoveryDigest],
+        setup: (CodeId, Timestamp),
+    ) -> Self {
+        Self { passkey, recovery_codes: with_ids(recovery_codes), setup }
+    }
+
+    /// Adds it. Returns the counts of setups and of passkeys: 0 if the setup was used, or another user has the passkey.
+    pub(super) fn add(&self, batch: &mut StatementBatch) -> [RowCount; 2] {
+        let Self { passkey, recovery_codes, setup: (setup, expires_at) } = self;
+        let used = batch.add(USE_CODE, [(*setup).into(), (*expires_at).into()]);
+        let added = batch.add(ADD_PASSKEY, passkey_values(passkey));
+        set_recovery_codes(batch, passkey.user_id, recovery_codes, passkey.created_at);
+        [used, added]
     }
 }
 

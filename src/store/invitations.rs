@@ -1,4 +1,4 @@
-//! Invitations: the table `invitations`. An address has at most one. [`Store::add_user`] uses one.
+//! Invitations: the table `invitations`. An address has at most one. [`Store::sign_in`] uses one.
 
 use super::{
     Error, Store,

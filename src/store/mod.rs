@@ -40,6 +40,7 @@ mod schema;
 mod secure;
 mod session_proofs;
 mod sessions;
+mod sign_in;
 mod sqlite;
 mod statements;
 mod tables;
@@ -79,7 +80,8 @@ pub use self::{
     postgres_options::PostgresOptions,
     recorded_event::StoredEvent,
     report::DatabaseReport,
-    sessions::{MAX_SESSIONS, ReusedToken, SessionStart, SignIn, SignInWritten},
+    sessions::{MAX_SESSIONS, ReusedToken},
+    sign_in::{Requirement, SessionStart, SignIn, SignInRefusal, SignInUser, SignInWritten},
     users::Conditional,
 };
 use self::{
@@ -365,9 +367,6 @@ pub enum Error {
     /// Another user has this address.
     #[error("the e-mail address is taken")]
     EmailTaken,
-    /// The invitation has expired, was revoked or used.
-    #[error("the invitation is not valid any more")]
-    InvitationGone,
     /// The user may do more than whoever wants to change them.
     #[error("the user may do more than whoever wants to change them")]
     BeyondAuthority,

@@ -7,25 +7,24 @@ use super::{
     api_keys::REVOKE_API_KEYS_OF_USER,
     columns::{ONE_TIME_COLUMN_COUNT, one_time_columns, user_columns},
     credentials::SET_PASSWORD,
-    effects::{DELETE_ONE_TIME_SECRETS, DELETE_ONE_TIME_SECRETS_OF_PURPOSE, Effects, add_effects},
-    factors::{delete_factors, delete_factors_since, require_trusted_device, set_factors},
+    effects::{DELETE_ONE_TIME_SECRETS_OF_PURPOSE, Effects, add_effects},
+    factors::{delete_factors, delete_factors_since, set_factors},
     imported_hashes::DELETE_IMPORTED_HASH,
     invitations::CHARGE_INVITATION,
     row::Row,
-    sessions::{end_sessions, open_session},
+    sessions::end_sessions,
     statements::statements,
     user_record::{UserRecord, user_from_row},
     user_terms::change_terms,
     users::SET_EMAIL_VERIFIED,
     value::{email_key, sql_limit},
-    write::{StatementBatch, Verdict, Write, WriteScope},
+    write::{StatementBatch, Write, WriteScope},
 };
 use crate::{
     clock::Timestamp,
     credential::{factor::Factors, password::PasswordHash},
-    session::Session,
     token::one_time::{OneTime, OneTimeId, Purpose, SecretDigest},
-    user::{Email, EmailKey, FactorId, PasswordVersion, User, UserId},
+    user::{Email, EmailKey, PasswordVersion, User, UserId},
 };
 
 statements! {
@@ -47,6 +46,8 @@ statements! {
     SET_EMAIL =
         "UPDATE users SET email = $2, email_key = $3, email_verified = TRUE, updated_at = $4 WHERE id = $1";
     DELETE_ONE_TIME = "DELETE FROM one_time_secrets WHERE id = $1";
+    /// That of the user $2.
+    USE_ONE_TIME = "DELETE FROM one_time_secrets WHERE id = $1 AND user_id = $2";
     /// All but those of the purpose $2 that expire before $3.
     DELETE_OTHER_ONE_TIME_SECRETS =
         "DELETE FROM one_time_secrets WHERE user_id = $1 AND NOT (purpose = $2 AND expires_at < $3)";
@@ -60,7 +61,8 @@ statements! {
 /// The number of codes sent to one address that can be typed: the latest ones.
 pub const MAX_CODES: usize = 3;
 
-/// What a one-time secret does. Each that was mailed also verifies the address that it was sent to.
+/// What a one-time secret does. Each that was mailed also verifies the address that it was sent to. One that begins a session is used by
+/// [`Store::sign_in`].
 #[derive(Clone, Debug)]
 pub enum OneTimeUse {
     VerifyEmail,
@@ -78,14 +80,8 @@ pub enum OneTimeUse {
     OperatorReset(PasswordHash),
     /// Removes all second factors and ends all sessions and API keys.
     ResetFactors,
-    /// Adds a session as [`Store::add_session`] does. If the address was not verified, ends all other sessions and API keys and deletes the
-    /// user's other one-time secrets: somebody else may have registered it and asked for another address. Without a session, a second
-    /// factor is still missing, so the secret is used up and nothing else happens.
-    SignIn {
-        session: Option<Box<Session>>,
-        /// The browser that stands in for a second factor. The user must still trust it.
-        trusted_device: Option<FactorId>,
-    },
+    /// Nothing: the person signs in with it, and a second factor is still missing.
+    FirstFactor,
 }
 
 impl OneTimeUse {
@@ -98,22 +94,7 @@ impl OneTimeUse {
             Self::ResetPassword(_) => Purpose::ResetPassword,
             Self::OperatorReset(_) => Purpose::OperatorReset,
             Self::ResetFactors => Purpose::FactorReset,
-            Self::SignIn { .. } => Purpose::SignIn,
-        }
-    }
-
-    /// Whether the session that it opens has proved enough.
-    fn is_enough_for(&self, user: &User) -> bool {
-        match self {
-            Self::SignIn { session: Some(session), .. } => session.is_enough_for(user),
-            _ => true,
-        }
-    }
-
-    fn trusted_device(&self) -> Option<FactorId> {
-        match self {
-            Self::SignIn { trusted_device, .. } => *trusted_device,
-            _ => None,
+            Self::FirstFactor => Purpose::SignIn,
         }
     }
 
@@ -123,7 +104,7 @@ impl OneTimeUse {
             | Self::ResetPassword(_)
             | Self::OperatorReset(_)
             | Self::ResetFactors => true,
-            Self::VerifyEmail | Self::ChangeEmail | Self::SignIn { .. } => false,
+            Self::VerifyEmail | Self::ChangeEmail | Self::FirstFactor => false,
         }
     }
 }
@@ -195,8 +176,7 @@ impl Store {
     }
 
     /// Uses a one-time secret: deletes it, does what it is for and queues the mail. Returns the user after that. Returns `None`
-    /// and changes nothing if it is gone, is not valid for its user as they are now, has another purpose, or the browser that it is
-    /// used in is not trusted any more.
+    /// and changes nothing if it is gone, is not valid for its user as they are now or has another purpose.
     ///
     /// # Errors
     /// [`Error::EmailTaken`] if another user has the address.
@@ -214,21 +194,14 @@ impl Store {
             // Nothing in its row changes but the guesses, so the one that the caller has read is as good as the
             // stored one.
             let is_valid = |record: &&UserRecord| {
-                one_time.purpose == usage.purpose()
-                    && one_time.is_valid_for(&record.user, now)
-                    && usage.is_enough_for(&record.user)
+                one_time.purpose == usage.purpose() && one_time.is_valid_for(&record.user, now)
             };
             let Some(record) = record.filter(is_valid) else { return Write::nothing(None) };
             let mut user_after = UserAfter { user: record.user.clone(), change_id, now };
             let mut batch = StatementBatch::default().with(DELETE_ONE_TIME, [one_time.id.into()]);
-            let device = usage.trusted_device();
-            let device = device.map(|id| require_trusted_device(&mut batch, one_time.user_id, id));
-            user_after.apply(&mut batch, record, &one_time, &usage);
+            user_after.apply(&mut batch, &one_time, &usage);
             add_effects(&mut batch, &effects);
-            batch.deciding(move |rows| match device {
-                Some(device) if rows.of(device) == 0 => Verdict::RollBack(None),
-                _ => Verdict::Commit(Some(user_after.user)),
-            })
+            batch.returning(Some(user_after.user))
         };
         if revokes_access {
             self.revoke(scope, prepare).await
@@ -267,21 +240,15 @@ impl Store {
 }
 
 /// The user as the statements of a batch leave them.
-struct UserAfter {
-    user: User,
-    change_id: Uuid,
-    now: Timestamp,
+pub(super) struct UserAfter {
+    pub(super) user: User,
+    pub(super) change_id: Uuid,
+    pub(super) now: Timestamp,
 }
 
 impl UserAfter {
     /// What the use of a one-time secret does besides its deletion.
-    fn apply(
-        &mut self,
-        batch: &mut StatementBatch,
-        record: &UserRecord,
-        one_time: &OneTime,
-        usage: &OneTimeUse,
-    ) {
+    fn apply(&mut self, batch: &mut StatementBatch, one_time: &OneTime, usage: &OneTimeUse) {
         let id = self.user.id;
         match usage {
             OneTimeUse::VerifyEmail => self.verify_email(batch, one_time),
@@ -314,21 +281,12 @@ impl UserAfter {
                 self.remove_factors(batch);
                 self.end_access(batch);
             }
-            OneTimeUse::SignIn { session: None, .. } => {}
-            OneTimeUse::SignIn { session: Some(session), .. } => {
-                if !self.user.email_verified {
-                    self.end_access(batch);
-                    batch.add(DELETE_ONE_TIME_SECRETS, [id.into()]);
-                }
-                self.verify_email(batch, one_time);
-                open_session(batch, record, session, self.change_id);
-                self.user.last_login_at = Some(session.created_at);
-            }
+            OneTimeUse::FirstFactor => {}
         }
     }
 
     /// Verifies the user's address if the secret was sent to it.
-    fn verify_email(&mut self, batch: &mut StatementBatch, one_time: &OneTime) {
+    pub(super) fn verify_email(&mut self, batch: &mut StatementBatch, one_time: &OneTime) {
         if self.user.email == one_time.email && !self.user.email_verified {
             let values = [self.user.id.into(), true.into(), self.now.into()];
             batch.add(SET_EMAIL_VERIFIED, values);
@@ -350,7 +308,7 @@ impl UserAfter {
     }
 
     /// Ends all sessions and revokes all API keys: somebody else may have made them, from whom the user takes the account back.
-    fn end_access(&self, batch: &mut StatementBatch) {
+    pub(super) fn end_access(&self, batch: &mut StatementBatch) {
         let id = self.user.id;
         end_sessions(batch, id, None, self.change_id, self.now);
         batch.add(REVOKE_API_KEYS_OF_USER, [id.into(), self.now.into()]);

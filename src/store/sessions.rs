@@ -8,13 +8,10 @@ use super::{
     Error, Store,
     columns::{SESSION_COLUMN_COUNT, session_columns, user_columns},
     effects::{Effects, add_effects},
-    factors::{FactorUse, add_trusted_device, require_trusted_device, use_factor},
     known_networks::add_known_network,
-    outbox::DELETE_MAIL,
     row::Row,
     session_proofs::{END_REPLACED_TOKEN, kept},
     statements::{Lookup, ids, statements},
-    used_codes::USE_CODE,
     user_record::{UserRecord, user_from_row},
     value::{Value, sql_limit},
     write::{RowCount, StatementBatch, Verdict},
@@ -24,8 +21,8 @@ use crate::{
     event::EventKind,
     network::ClientInfo,
     session::{Methods, Session, SessionId, TokenId},
-    token::cookie::CodeId,
-    user::{FactorId, PasswordVersion, TrustedDevice, User, UserId},
+    throttle::KnownNetworks,
+    user::{User, UserId},
 };
 
 macro_rules! insert_session {
@@ -117,144 +114,11 @@ pub struct ReusedToken {
     pub expires_at: Timestamp,
 }
 
-/// A sign-in as it is written.
-#[derive(Clone, Debug)]
-pub struct SignIn {
-    pub user: UserId,
-    /// The password must still have this version.
-    pub password_version: PasswordVersion,
-    pub start: SessionStart,
-    /// The second factor that was given.
-    pub factor: Option<FactorUse>,
-    /// The challenge that it answers, and when that expires. It is used once.
-    pub challenge: Option<(CodeId, Timestamp)>,
-    /// The browser that stands in for a second factor. The user must still trust it.
-    pub trusted_device: Option<FactorId>,
-    /// The browser, if the user trusts it from now on.
-    pub new_trusted_device: Option<TrustedDevice>,
-}
-
-impl SignIn {
-    /// A new session of a user.
-    pub fn new(user: &User, session: Session) -> Self {
-        Self {
-            user: user.id,
-            password_version: user.password_version,
-            start: SessionStart::New(session),
-            factor: None,
-            challenge: None,
-            trusted_device: None,
-            new_trusted_device: None,
-        }
-    }
-}
-
-#[derive(Clone, Debug)]
-pub enum SessionStart {
-    New(Session),
-    /// The session has proved more. It has a new token, if it still has this one.
-    StepUp {
-        session: Session,
-        replaces: TokenId,
-    },
-}
-
-impl SessionStart {
-    pub fn session(&self) -> &Session {
-        match self {
-            Self::New(session) | Self::StepUp { session, .. } => session,
-        }
-    }
-}
-
-/// What became of a sign-in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SignInWritten {
-    Begun,
-    /// The challenge was answered before, or the session has another token by now.
-    ChallengeUsed,
-    /// The code was used before, or the user does not hold the factor.
-    FactorUsed,
-    /// The user has been deleted or disabled, has another password, has added a second factor, or does not trust the browser any
-    /// more.
-    UserChanged,
-}
-
 impl Store {
     /// The tokens of all sessions.
     pub(crate) async fn session_tokens(&self) -> Result<Vec<TokenId>, Error> {
         let rows = self.read(SESSION_TOKENS, []).await?;
         rows.iter().map(|row| row.get(0)).collect()
-    }
-
-    /// Adds a session for a user whose password was verified, as [`Self::sign_in`] does.
-    #[cfg(any(test, feature = "internals"))]
-    pub async fn add_session(
-        &self,
-        user: &User,
-        session: &Session,
-        effects: &Effects,
-    ) -> Result<bool, Error> {
-        let written = self.sign_in(SignIn::new(user, session.clone()), effects).await?;
-        Ok(written == SignInWritten::Begun)
-    }
-
-    /// Opens a session or raises its strength, and uses what was proved with: all or nothing. A new session sets the time of the
-    /// last login, and its network becomes a known one. Beyond [`MAX_SESSIONS`] the oldest sessions end. Queues the mail if
-    /// the session begins.
-    pub async fn sign_in(
-        &self,
-        sign_in: SignIn,
-        effects: &Effects,
-    ) -> Result<SignInWritten, Error> {
-        let effects = effects.clone();
-        self.write_user(sign_in.user, SignInWritten::UserChanged, move |change_id, record| {
-            let SignIn { password_version, start, factor, challenge, .. } = &sign_in;
-            let user = &record.user;
-            let may_sign_in = !user.disabled
-                && user.password_version == *password_version
-                && start.session().is_enough_for(user);
-            may_sign_in.then(|| {
-                let mut batch = StatementBatch::default();
-                // Each of them changes one row, or nothing is written for this reason.
-                let mut uses = Vec::new();
-                if let Some((id, expires_at)) = challenge {
-                    let used = batch.add(USE_CODE, [(*id).into(), (*expires_at).into()]);
-                    uses.push((used, SignInWritten::ChallengeUsed));
-                    // The mail that says that it was not answered.
-                    batch.add(DELETE_MAIL, [(*id).into()]);
-                }
-                if let Some(factor) = factor {
-                    let now = start.session().authenticated_at;
-                    let used = use_factor(&mut batch, user.id, factor, now);
-                    uses.push((used, SignInWritten::FactorUsed));
-                }
-                match start {
-                    SessionStart::New(session) => {
-                        open_session(&mut batch, record, session, change_id);
-                    }
-                    SessionStart::StepUp { session, replaces } => {
-                        let renewed = step_up(&mut batch, session, *replaces, change_id);
-                        uses.push((renewed, SignInWritten::ChallengeUsed));
-                    }
-                }
-                if let Some(device) = sign_in.trusted_device {
-                    let trusted = require_trusted_device(&mut batch, user.id, device);
-                    uses.push((trusted, SignInWritten::UserChanged));
-                }
-                if let Some(device) = &sign_in.new_trusted_device {
-                    add_trusted_device(&mut batch, device);
-                }
-                add_effects(&mut batch, &effects);
-                batch.deciding(move |rows| {
-                    match uses.into_iter().find(|(statement, _)| rows.of(*statement) == 0) {
-                        None => Verdict::Commit(SignInWritten::Begun),
-                        Some((_, reason)) => Verdict::RollBack(reason),
-                    }
-                })
-            })
-        })
-        .await
     }
 
     /// The session with this id, and its user.
@@ -416,13 +280,18 @@ pub(super) fn open_session(
     let ended = [id.into(), kept(), change_id.into(), created_at.into()];
     batch.add(END_TOKENS_OF_OLDEST, ended);
     batch.add(END_OLDEST_SESSIONS, [id.into(), kept()]);
-    batch.add(ADD_SESSION, session_values(session));
     batch.add(SET_LAST_LOGIN, [id.into(), created_at.into()]);
-    add_known_network(batch, &record.known_networks, session);
+    insert_session(batch, &record.known_networks, session);
+}
+
+/// Adds a session and its network.
+pub(super) fn insert_session(batch: &mut StatementBatch, known: &KnownNetworks, session: &Session) {
+    batch.add(ADD_SESSION, session_values(session));
+    add_known_network(batch, known, session);
 }
 
 /// Gives a session that has proved more a new token. Returns the count of changed sessions.
-fn step_up(
+pub(super) fn step_up(
     batch: &mut StatementBatch,
     session: &Session,
     replaces: TokenId,

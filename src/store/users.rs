@@ -12,23 +12,20 @@ use super::{
         DELETE_MAIL_OF_USER, DELETE_ONE_TIME_SECRETS, DELETE_ONE_TIME_SECRETS_OF_PURPOSE, Effects,
         add_effects,
     },
-    factors::{DELETE_TRUSTED_DEVICES_OF_USER, FirstPasskey, delete_factors},
+    factors::{DELETE_TRUSTED_DEVICES_OF_USER, delete_factors},
     imported_hashes::DELETE_IMPORTED_HASH,
-    invitations::{DELETE_INVITATIONS_OF_USER, USE_INVITATION},
-    known_networks::add_known_network,
-    sessions::{ADD_SESSION, end_sessions, session_values},
+    invitations::DELETE_INVITATIONS_OF_USER,
+    sessions::end_sessions,
     statements::{BATCH_IDS, Lookup, ids, repeated_ids, statements},
     user_record::{UserRecord, user_from_row, user_values},
     user_terms::{add_terms, change_terms, delete_terms},
     value::{Value, email_key, sql_limit},
-    write::{StatementBatch, Verdict, Write, WriteScope},
+    write::{StatementBatch, Write, WriteScope},
 };
 use crate::{
     clock::Timestamp,
-    session::Session,
-    throttle::KnownNetworks,
     token::one_time::Purpose,
-    user::{Email, EmailKey, InvitationId, Name, Role, Roles, User, UserId, UserVersion},
+    user::{Email, EmailKey, Name, Role, Roles, User, UserId, UserVersion},
 };
 
 statements! {
@@ -71,67 +68,17 @@ pub enum Conditional {
 const BY_ID: Lookup = Lookup { one: USER_BY_ID, many: USERS_BY_ID };
 
 impl Store {
-    /// Adds a user and, if given, their first session, uses the invitation and queues the mail: all or nothing. The session's
-    /// network becomes a known one.
+    /// Adds a user who is not signed in, and queues the mail: all or nothing.
     ///
     /// # Errors
-    /// [`Error::EmailTaken`] if another user has the address. [`Error::InvitationGone`] if the invitation does not exist, has
-    /// expired or is to another address.
-    pub async fn add_user(
-        &self,
-        user: &User,
-        session: Option<&Session>,
-        invitation: Option<InvitationId>,
-        effects: &Effects,
-    ) -> Result<(), Error> {
-        self.add_user_with(user, session, invitation, None, effects).await.map(drop)
-    }
-
-    /// The same for a user who registers with a passkey. Returns false if another user has the passkey, or its setup was used.
-    pub async fn add_user_with_passkey(
-        &self,
-        user: &User,
-        session: &Session,
-        invitation: Option<InvitationId>,
-        passkey: &FirstPasskey,
-        effects: &Effects,
-    ) -> Result<bool, Error> {
-        self.add_user_with(user, Some(session), invitation, Some(passkey), effects).await
-    }
-
-    async fn add_user_with(
-        &self,
-        user: &User,
-        session: Option<&Session>,
-        invitation: Option<InvitationId>,
-        passkey: Option<&FirstPasskey>,
-        effects: &Effects,
-    ) -> Result<bool, Error> {
-        let (id, created_at, key) = (user.id, user.created_at, user.email.key());
-        let (user, session, effects) = (user.clone(), session.cloned(), effects.clone());
-        let add_passkey = passkey.map(FirstPasskey::prepared);
-        self.write(WriteScope::NewUser(id), move |_, _| {
-            let mut batch = StatementBatch::default().with(ADD_USER, user_values(&user));
-            add_terms(&mut batch, &user);
-            if let Some(session) = &session {
-                batch.add(ADD_SESSION, session_values(session));
-                add_known_network(&mut batch, &KnownNetworks::default(), session);
-            }
-            let added = add_passkey.as_ref().map(|add| add(&mut batch));
+    /// [`Error::EmailTaken`] if another user has the address.
+    pub async fn add_user(&self, user: &User, effects: &Effects) -> Result<(), Error> {
+        let (user, effects) = (user.clone(), effects.clone());
+        self.write(WriteScope::NewUser(user.id), move |_, _| {
+            let mut batch = StatementBatch::default();
+            insert_user(&mut batch, &user);
             add_effects(&mut batch, &effects);
-            let used = invitation.map(|invitation| {
-                let values = [invitation.into(), key.as_str().into(), created_at.into()];
-                batch.add(USE_INVITATION, values)
-            });
-            batch.deciding(move |rows| {
-                if used.is_some_and(|used| rows.of(used) == 0) {
-                    Verdict::Fail(Error::InvitationGone)
-                } else if added.iter().flatten().any(|added| rows.of(*added) == 0) {
-                    Verdict::RollBack(false)
-                } else {
-                    Verdict::Commit(true)
-                }
-            })
+            batch.returning(())
         })
         .await
     }
@@ -408,6 +355,12 @@ impl Store {
         })
         .await
     }
+}
+
+/// Adds a user and their search terms.
+pub(super) fn insert_user(batch: &mut StatementBatch, user: &User) {
+    batch.add(ADD_USER, user_values(user));
+    add_terms(batch, user);
 }
 
 /// One statement with its effects.

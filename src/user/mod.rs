@@ -53,7 +53,7 @@ pub struct User {
     pub created_at: Timestamp,
     /// When the record last changed.
     pub updated_at: Timestamp,
-    /// When the user last logged in, not counting the registration.
+    /// When the user last logged in. A registration that begins a session counts.
     pub last_login_at: Option<Timestamp>,
     /// The kinds of second factors that the user holds. With any, a password alone opens no session.
     pub factors: Factors,

@@ -34,7 +34,7 @@ pub fn api_key(owner: Option<UserId>) -> (ApiKey, KeyDigest) {
 async fn run_all(store: &Store) {
     let (ada, bob) = (user("Ada", "ada@example.com"), user("Bob", "bob@example.com"));
     for user in [&ada, &bob] {
-        store.add_user(user, None, None, &Effects::NONE).await.unwrap();
+        store.add_user(user, &Effects::NONE).await.unwrap();
     }
     let (machine, machine_digest) = api_key(None);
     let (personal, digest) = api_key(Some(ada.id));

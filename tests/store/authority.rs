@@ -150,7 +150,7 @@ fn account(number: u8) -> AccountKey {
 /// A user with a session, a key and a role.
 async fn somebody(store: &Store, number: u64) -> User {
     let user = user("Somebody", &format!("somebody{number}@example.com"));
-    store.add_user(&user, Some(&session(&user, 60)), None, &Effects::NONE).await.unwrap();
+    store.add_user_with_session(&user, &session(&user, 60), &Effects::NONE).await.unwrap();
     let (key, digest) = api_key(Some(user.id));
     let added = store.add_personal_key(&user, &key, &digest, &Effects::NONE).await.unwrap();
     assert_eq!(added, AddKey::Added);
@@ -163,7 +163,7 @@ async fn somebody(store: &Store, number: u64) -> User {
 async fn helpdesk(store: &Store, number: u64) -> (User, Right) {
     let user = user("Helper", &format!("helper{number}@example.com"));
     let session = session(&user, 60);
-    store.add_user(&user, Some(&session), None, &Effects::NONE).await.unwrap();
+    store.add_user_with_session(&user, &session, &Effects::NONE).await.unwrap();
     let role = Role::parse("helpdesk").unwrap();
     store.grant_role(user.id, &role, NOW, &Effects::NONE).await.unwrap();
     let user = store.user_by_id(user.id).await.unwrap().unwrap();

@@ -147,7 +147,7 @@ async fn a_commit_whose_answer_is_lost_counts_once() {
         for number in 0..5 {
             let user = user(number);
             proxy.left.store(1, Ordering::SeqCst);
-            store.add_user(&user, Some(&session(&user)), None, &Effects::NONE).await.unwrap();
+            store.add_user_with_session(&user, &session(&user), &Effects::NONE).await.unwrap();
             assert_eq!(proxy.left.load(Ordering::SeqCst), 0, "the proxy affected no commit");
             assert_eq!(store.user_by_id(user.id).await.unwrap().as_ref(), Some(&user));
 
@@ -170,7 +170,7 @@ async fn an_unreachable_database_and_its_return_are_noticed_at_once() {
     let proxy = Proxy::to(&url, Fault::Lost).await;
     let store = open(&proxy.url).await;
     let ada = user(0);
-    store.add_user(&ada, None, None, &Effects::NONE).await.unwrap();
+    store.add_user(&ada, &Effects::NONE).await.unwrap();
     let before = store.changes().stamp(ada.id);
     until("the store is connected", || store.changes().connectivity() == Connectivity::Connected)
         .await;
@@ -187,10 +187,7 @@ async fn an_unreachable_database_and_its_return_are_noticed_at_once() {
     }
     cut.must_show_less_than(NOTICED_WITHIN, "reads fail");
     let cut = Stopwatch::start(&[std::process::id()]);
-    assert!(matches!(
-        store.add_user(&user(1), None, None, &Effects::NONE).await,
-        Err(Error::Unavailable(_))
-    ));
+    assert!(matches!(store.add_user(&user(1), &Effects::NONE).await, Err(Error::Unavailable(_))));
     cut.must_show_less_than(NOTICED_WITHIN, "writes fail");
     until("the database is unreachable", || {
         store.changes().connectivity() == Connectivity::Unreachable
@@ -215,7 +212,7 @@ async fn an_unreachable_database_and_its_return_are_noticed_at_once() {
     for read in join_all((0..40).map(|_| store.user_by_id(ada.id))).await {
         assert_eq!(read.unwrap().unwrap().roles.to_text(), "staff");
     }
-    store.add_user(&user(1), None, None, &Effects::NONE).await.unwrap();
+    store.add_user(&user(1), &Effects::NONE).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -284,8 +281,7 @@ async fn a_commit_without_its_standby_is_not_acknowledged() {
         assert!(Instant::now() < deadline, "no commit waits for a standby");
         let ada = user(numbers.next().unwrap());
         let (writing, added) = (Arc::clone(&store), ada.clone());
-        let adding =
-            tokio::spawn(async move { writing.add_user(&added, None, None, &Effects::NONE).await });
+        let adding = tokio::spawn(async move { writing.add_user(&added, &Effects::NONE).await });
         while !adding.is_finished() {
             tokio::time::sleep(Duration::from_millis(50)).await;
             if operator.query_one(cancel, &[]).await.unwrap().get::<_, i64>(0) > 0 {
@@ -303,10 +299,7 @@ async fn a_commit_without_its_standby_is_not_acknowledged() {
     // The write was not acknowledged, but it was stored: the address is taken.
     let mut again = ada.clone();
     again.id = doorward::UserId::random();
-    assert!(matches!(
-        store.add_user(&again, None, None, &Effects::NONE).await,
-        Err(Error::EmailTaken)
-    ));
+    assert!(matches!(store.add_user(&again, &Effects::NONE).await, Err(Error::EmailTaken)));
     assert_eq!(store.user_by_id(ada.id).await.unwrap(), Some(ada));
 }
 

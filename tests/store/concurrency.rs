@@ -27,7 +27,7 @@ async fn reuse_ends_a_session_once_under_contention() {
 
 async fn reuse_at_once(store: Arc<Store>) {
     let ada = user("Ada", "ada@example.com");
-    store.add_user(&ada, None, None, &Effects::NONE).await.unwrap();
+    store.add_user(&ada, &Effects::NONE).await.unwrap();
     for round in 0..20 {
         let (first, second) = renewed_session(&store, &ada).await;
         let mut third = second.clone();
@@ -81,7 +81,7 @@ async fn serialization_failures_are_retried() {
 
     let store = Arc::new(open_postgres(&url).await);
     let busy = user("Busy", "busy@example.com");
-    store.add_user(&busy, None, None, &Effects::NONE).await.unwrap();
+    store.add_user(&busy, &Effects::NONE).await.unwrap();
     assert!(conflicts(&url).await, "conflicting transactions do not fail");
     let granting: Vec<_> = (0..24)
         .map(|number| {
@@ -131,7 +131,7 @@ async fn register_at_once(store: Arc<Store>) {
                 let store = Arc::clone(&store);
                 let user = user("Somebody", &format!("round{round}@example.com"));
                 tokio::spawn(async move {
-                    store.add_user(&user, Some(&session(&user, 60)), None, &Effects::NONE).await
+                    store.add_user_with_session(&user, &session(&user, 60), &Effects::NONE).await
                 })
             })
             .collect();
@@ -161,7 +161,7 @@ async fn read_at_once(store: &Store) {
         (0..40).map(|number| user("Ada", &format!("user{number}@example.com"))).collect();
     let sessions: Vec<_> = users.iter().map(|user| session(user, 60)).collect();
     for (user, session) in users.iter().zip(&sessions) {
-        store.add_user(user, Some(session), None, &Effects::NONE).await.unwrap();
+        store.add_user_with_session(user, session, &Effects::NONE).await.unwrap();
     }
     let (unknown_user, none) = (UserId::random(), SessionId::random());
     // Every user three times, with unknown ids in between.
@@ -186,9 +186,9 @@ async fn own_changes_are_not_reported_back() {
     let stamp = |user: &User| here.changes().stamp(user.id);
     let mut bobs = iter::repeat_with(|| user("Bob", "bob@example.com"));
     let bob = bobs.find(|bob| stamp(bob) != stamp(&ada)).unwrap();
-    here.add_user(&ada, None, None, &Effects::NONE).await.unwrap();
+    here.add_user(&ada, &Effects::NONE).await.unwrap();
     let of_bob = stamp(&bob);
-    elsewhere.add_user(&bob, None, None, &Effects::NONE).await.unwrap();
+    elsewhere.add_user(&bob, &Effects::NONE).await.unwrap();
     until_it_has_changed(&here, of_bob).await;
     for number in 0..5 {
         let before = stamp(&ada);

@@ -56,7 +56,7 @@ async fn failed_logins_and_networks(store: &Store) {
     save(NOW, &[change(4, false, 3), change(6, false, 2)]).await;
     assert!(!unlock(4, &[account(6)]).await, "there is no such user");
     assert_eq!(days(store, account(4), NOW).await, 3);
-    store.add_user(&ada, Some(&session(&ada, 60)), None, &Effects::NONE).await.unwrap();
+    store.add_user_with_session(&ada, &session(&ada, 60), &Effects::NONE).await.unwrap();
     for number in [4, 5] {
         assert!(unlock(number, &[account(6)]).await);
         assert_eq!(days(store, account(number), NOW).await, 0, "{number}");
@@ -121,7 +121,7 @@ async fn failed_logins_and_known_networks_on_postgres() {
     }
     // A failure from before that is saved late does not hide the mark.
     let bob = user("Bob", "bob@example.com");
-    there.add_user(&bob, None, None, &Effects::NONE).await.unwrap();
+    there.add_user(&bob, &Effects::NONE).await.unwrap();
     assert!(there.unlock_account(bob.id, account, &[], NOW, &Effects::NONE).await.unwrap());
     there.save_failures(&[change], Duration::from_secs(60), NOW).await.unwrap();
     let stored = here.all_failures().await.unwrap();

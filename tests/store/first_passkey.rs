@@ -4,7 +4,9 @@ use doorward::internals::{
     clock::Timestamp,
     credential::factor::FactorKind,
     new_user,
-    store::{Effects, Error, FirstPasskey, Store},
+    store::{
+        Effects, Error, FirstPasskey, Requirement, SignIn, SignInRefusal, SignInWritten, Store,
+    },
     token::cookie::CodeId,
     user::{Email, FactorId, InvitationId, Name, Passkey, User},
 };
@@ -40,42 +42,43 @@ fn registering(email: &str) -> User {
 }
 
 async fn run_all(store: &Store) {
-    let add = async |user: &User, credential: &[u8], setup: CodeId, invitation| {
-        let later = Timestamp::from_millis(NOW.millis() + 3_600_000);
-        let first = FirstPasskey {
-            passkey: passkey(user, credential),
-            recovery_codes: vec![[4; 32]; 8],
-            setup: (setup, later),
+    let add =
+        async |user: &User, credential: &[u8], setup: CodeId, invitation: Option<InvitationId>| {
+            let later = Timestamp::from_millis(NOW.millis() + 3_600_000);
+            let first = FirstPasskey::new(passkey(user, credential), &[[4; 32]; 8], (setup, later));
+            let open = session(user, 60);
+            let mut requires = vec![Requirement::NewPasskey(Box::new(first))];
+            requires.extend(invitation.map(Requirement::Invitation));
+            let sign_in = SignIn { requires, ..SignIn::of_new_user(user, open.clone()) };
+            let added = store.sign_in(sign_in, &Effects::NONE).await;
+            let is_there = store.user_by_id(user.id).await.unwrap().is_some();
+            let is_open = store.session_with_user(open.id).await.unwrap().is_some();
+            let held = store.factors_of(user, NOW).await.unwrap();
+            let counts = (held.passkeys.len(), held.recovery_codes);
+            // Nothing without the rest.
+            assert_eq!(is_there, is_open);
+            assert_eq!(counts, if is_there { (1, 8) } else { (0, 0) });
+            added
         };
-        let open = session(user, 60);
-        let added =
-            store.add_user_with_passkey(user, &open, invitation, &first, &Effects::NONE).await;
-        let is_there = store.user_by_id(user.id).await.unwrap().is_some();
-        let is_open = store.session_with_user(open.id).await.unwrap().is_some();
-        let held = store.factors_of(user, NOW).await.unwrap();
-        let counts = (held.passkeys.len(), held.recovery_codes);
-        // Nothing without the rest.
-        assert_eq!(is_there, is_open);
-        assert_eq!(counts, if is_there { (1, 8) } else { (0, 0) });
-        added
-    };
     let (ada, eve) = (registering("ada@example.com"), registering("eve@example.com"));
     let setup = CodeId::random();
     // An invitation that is gone admits nobody, and leaves the setup as it was.
-    let gone = add(&ada, b"one", setup, Some(InvitationId::random())).await;
-    assert!(matches!(gone, Err(Error::InvitationGone)), "{gone:?}");
-    assert!(add(&ada, b"one", setup, None).await.unwrap());
+    let gone = add(&ada, b"one", setup, Some(InvitationId::random())).await.unwrap();
+    assert_eq!(gone, SignInWritten::Refused(SignInRefusal::InvitationGone));
+    let begun = |user: &User| SignInWritten::Begun(Box::new(user.clone()));
+    assert_eq!(add(&ada, b"one", setup, None).await.unwrap(), begun(&ada));
     assert_eq!(store.user_by_id(ada.id).await.unwrap().as_ref(), Some(&ada));
     let found = store.passkey_by_credential_id(b"one").await.unwrap().unwrap();
     assert_eq!(found.1, ada);
     // A setup counts once, and so does a passkey.
-    assert!(!add(&eve, b"two", setup, None).await.unwrap());
-    assert!(!add(&eve, b"one", CodeId::random(), None).await.unwrap());
+    let taken = SignInWritten::Refused(SignInRefusal::PasskeyTaken);
+    assert_eq!(add(&eve, b"two", setup, None).await.unwrap(), taken);
+    assert_eq!(add(&eve, b"one", CodeId::random(), None).await.unwrap(), taken);
     // So does an address.
     let other = registering("ADA@example.com");
     let taken = add(&other, b"three", CodeId::random(), None).await;
     assert!(matches!(taken, Err(Error::EmailTaken)), "{taken:?}");
-    assert!(add(&eve, b"two", CodeId::random(), None).await.unwrap());
+    assert_eq!(add(&eve, b"two", CodeId::random(), None).await.unwrap(), begun(&eve));
 }
 
 #[tokio::test]

@@ -30,7 +30,7 @@ async fn users_are_imported_on_postgres() {
 
 async fn users_are_imported(store: &Store) {
     let existing = user("Existing", "b@example.com");
-    store.add_user(&existing, None, None, &Effects::NONE).await.unwrap();
+    store.add_user(&existing, &Effects::NONE).await.unwrap();
     assert_eq!(store.foreign_hashes().await.unwrap(), Vec::<String>::new());
 
     let (first, taken) =

@@ -4,9 +4,10 @@ use std::{slice, sync::Arc, time::Duration};
 
 use doorward::internals::{
     mail::Message,
-    store::{Effects, Error, Store},
+    session::Session,
+    store::{Effects, Error, Requirement, SignIn, SignInRefusal, SignInWritten, Store},
     token::one_time::{OneTimeSecret, Purpose, SecretDigest},
-    user::{Email, EmailKey, Invitation, InvitationId, Role, Roles, UserId},
+    user::{Email, EmailKey, Invitation, InvitationId, Role, Roles, User, UserId},
 };
 
 use crate::{NOW, mail, outbox::queued, postgres_store, session, user};
@@ -24,6 +25,24 @@ pub fn invitation(email: &str, invited_by: Option<UserId>) -> (Invitation, Secre
         guesses: 0,
     };
     (invitation, OneTimeSecret::unchecked(format!("secret of {id}")).digest())
+}
+
+/// Adds a user whom an invitation admits. Returns false if it does not.
+async fn add_invited(
+    store: &Store,
+    user: &User,
+    session: &Session,
+    invitation: InvitationId,
+    effects: &Effects,
+) -> Result<bool, Error> {
+    let requires = vec![Requirement::Invitation(invitation)];
+    let sign_in = SignIn { requires, ..SignIn::of_new_user(user, session.clone()) };
+    let written = store.sign_in(sign_in, effects).await?;
+    if let SignInWritten::Refused(reason) = written {
+        assert_eq!(reason, SignInRefusal::InvitationGone);
+        return Ok(false);
+    }
+    Ok(true)
 }
 
 async fn invite(
@@ -129,8 +148,7 @@ async fn register(store: &Store) {
     let mut late = ada.clone();
     late.created_at = invited.expires_at;
     for (user, id) in [(&ada, InvitationId::random()), (&ada, other.id), (&late, invited.id)] {
-        let refused = store.add_user(user, Some(&open), Some(id), &effects).await;
-        assert!(matches!(refused, Err(Error::InvitationGone)), "{refused:?}");
+        assert!(!add_invited(store, user, &open, id, &effects).await.unwrap());
     }
     assert_eq!(store.user_by_id(ada.id).await.unwrap(), None);
     assert_eq!(store.session_with_user(open.id).await.unwrap(), None);
@@ -139,15 +157,16 @@ async fn register(store: &Store) {
     assert!(to(store, "other@example.com").await.is_some());
 
     // The right one is used once.
-    store.add_user(&ada, Some(&open), Some(invited.id), &effects).await.unwrap();
+    assert!(add_invited(store, &ada, &open, invited.id, &effects).await.unwrap());
     assert_eq!(store.session_with_user(open.id).await.unwrap(), Some((open, ada.clone())));
     assert_eq!(queued(store, ada.id).await, [notice]);
     assert_eq!(to(store, "invited@example.com").await, None);
 
     // A taken address is reported as one, with and without an invitation to it.
     let eve = user("Eve", "INVITED@example.com");
+    let of_eve = session(&eve, 60);
     for id in [invited.id, invite(store, "invited@example.com", None).await.0.id] {
-        let refused = store.add_user(&eve, None, Some(id), &Effects::NONE).await;
+        let refused = add_invited(store, &eve, &of_eve, id, &Effects::NONE).await;
         assert!(matches!(refused, Err(Error::EmailTaken)), "{refused:?}");
     }
     assert!(to(store, "invited@example.com").await.is_some());
@@ -162,7 +181,7 @@ async fn delete_with_users(store: &Store) {
     // Somebody who has registered the address of another, and not verified it.
     let eve = user("Eve", "by-operator@example.com");
     for user in [&ada, &bob, &eve] {
-        store.add_user(user, None, None, &Effects::NONE).await.unwrap();
+        store.add_user(user, &Effects::NONE).await.unwrap();
     }
     for (email, invited_by) in [
         ("by-ada@example.com", Some(ada.id)),
@@ -210,9 +229,10 @@ async fn use_at_once(store: Arc<Store>) {
             .map(|_| {
                 let (store, id, user) = (Arc::clone(&store), invited.id, user("Ada", &email));
                 tokio::spawn(async move {
-                    match store.add_user(&user, None, Some(id), &Effects::NONE).await {
-                        Ok(()) => true,
-                        Err(Error::EmailTaken | Error::InvitationGone) => false,
+                    let open = session(&user, 60);
+                    match add_invited(&store, &user, &open, id, &Effects::NONE).await {
+                        Ok(is_added) => is_added,
+                        Err(Error::EmailTaken) => false,
                         Err(other) => panic!("{other}"),
                     }
                 })

@@ -58,7 +58,7 @@ async fn add_passkeys(store: &Arc<Store>, user: &User, setups: Vec<CodeId>) -> V
 async fn run_all(store: Store) {
     let store = Arc::new(store);
     let ada = user("Ada", "ada@example.com");
-    store.add_user(&ada, None, None, &Effects::NONE).await.unwrap();
+    store.add_user(&ada, &Effects::NONE).await.unwrap();
     let adding = (0..2 * MAX_PERSONAL_KEYS).map(|_| {
         let (store, ada, (key, digest)) = (Arc::clone(&store), ada.clone(), api_key(Some(ada.id)));
         tokio::spawn(async move {

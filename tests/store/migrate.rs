@@ -50,7 +50,7 @@ async fn add_users(store: &Store, count: usize) {
             secrets: vec![one_time(&user, Purpose::VerifyEmail)],
             ..Effects::NONE
         };
-        store.add_user(&user, Some(&session), None, &effects).await.unwrap();
+        store.add_user_with_session(&user, &session, &effects).await.unwrap();
         if number % 3 == 0 {
             let (purpose, key) = (Purpose::VerifyEmail, user.email.key());
             assert_eq!(store.charge_guess(purpose, &key, NOW).await.unwrap(), 1);

@@ -8,7 +8,8 @@ use doorward::internals::{
     mail::Message,
     session::{Method, Methods, Session},
     store::{
-        AddFactor, Effects, Error, MAX_CODES, MAX_SESSIONS, OneTimeUse, PasswordCondition, Store,
+        AddFactor, Effects, Error, MAX_CODES, MAX_SESSIONS, OneTimeUse, PasswordCondition,
+        Requirement, SignIn, SignInWritten, Store,
     },
     token::one_time::{MAX_GUESSES, OneTime, OneTimeId, OneTimeSecret, Purpose},
     user::{Email, StoredTotp, User, UserId},
@@ -48,8 +49,8 @@ fn hash(text: &str) -> PasswordHash {
     PasswordHash::from_store(text.into())
 }
 
-/// Every use, with a session of this user.
-fn one_time_uses(user: &User) -> [OneTimeUse; 7] {
+/// Every use but a sign-in.
+fn one_time_uses() -> [OneTimeUse; 7] {
     [
         OneTimeUse::VerifyEmail,
         OneTimeUse::ChangeEmail,
@@ -57,8 +58,30 @@ fn one_time_uses(user: &User) -> [OneTimeUse; 7] {
         OneTimeUse::ResetPassword(hash("reset")),
         OneTimeUse::OperatorReset(hash("reset by the operator")),
         OneTimeUse::ResetFactors,
-        OneTimeUse::SignIn { session: Some(Box::new(session(user, 60))), trusted_device: None },
+        OneTimeUse::FirstFactor,
     ]
+}
+
+/// Signs in with a mailed code or link at this time. Returns the user after it.
+async fn sign_in_with(
+    store: &Store,
+    user: &User,
+    code: &OneTime,
+    session: &Session,
+    effects: &Effects,
+) -> Option<User> {
+    let requires = vec![Requirement::MailedCode(Box::new(code.clone()))];
+    let sign_in = SignIn { requires, ..SignIn::new(user, session.clone()) };
+    match store.sign_in(sign_in, effects).await.unwrap() {
+        SignInWritten::Begun(user) => Some(*user),
+        SignInWritten::Refused(_) => None,
+    }
+}
+
+fn session_at(user: &User, now: Timestamp) -> Session {
+    let mut session = session(user, 60);
+    session.authenticated_at = now;
+    session
 }
 
 /// Adds a secret to the store.
@@ -69,7 +92,7 @@ async fn add(store: &Store, one_time: &OneTime) {
 
 async fn add_user(store: &Store, name: &str) -> User {
     let user = user(name, &format!("{name}@example.com"));
-    store.add_user(&user, None, None, &Effects::NONE).await.unwrap();
+    store.add_user(&user, &Effects::NONE).await.unwrap();
     user
 }
 
@@ -312,7 +335,7 @@ async fn restore_email(store: &Store) {
         .change_user(ada.id, None, Some(&email("moved@example.com")), NOW, &Effects::NONE)
         .await
         .unwrap();
-    store.add_user(&user("Eve", ada.email.as_str()), None, None, &Effects::NONE).await.unwrap();
+    store.add_user(&user("Eve", ada.email.as_str()), &Effects::NONE).await.unwrap();
     let before = stored(store, ada.id).await;
     let usage = OneTimeUse::RestoreEmail(hash("again"));
     let refused = store.use_one_time(&lost, usage, &Effects::NONE, LATER).await;
@@ -378,15 +401,14 @@ async fn reset_password(store: &Store) {
     // A way back stays only if it was sent to the same address.
     assert!(exists(store, &way_back).await && !exists(store, &of_another).await);
     // The other secrets stay and are void.
-    let sign_in =
-        OneTimeUse::SignIn { session: Some(Box::new(session(&ada, 60))), trusted_device: None };
-    for (secret, usage) in
-        [(&other, sign_in), (&code, OneTimeUse::OperatorReset(hash("by the operator")))]
-    {
+    let by_operator = OneTimeUse::OperatorReset(hash("by the operator"));
+    for (secret, usage) in [(&other, OneTimeUse::FirstFactor), (&code, by_operator)] {
         assert!(exists(store, secret).await);
         let used = store.use_one_time(secret, usage, &Effects::NONE, LATER).await;
         assert_eq!(used.unwrap(), None);
     }
+    let begun = session_at(&ada, LATER);
+    assert_eq!(sign_in_with(store, &reset, &other, &begun, &Effects::NONE).await, None);
     assert_eq!(stored(store, ada.id).await, reset);
     assert_eq!(store.sessions_by_user(ada.id, NOW).await.unwrap(), []);
 }
@@ -426,12 +448,10 @@ async fn sign_in(store: &Store) {
     let sign_in = async |session: &Session| {
         let secret = one_time(&ada, Purpose::SignIn);
         add(store, &secret).await;
-        let usage =
-            OneTimeUse::SignIn { session: Some(Box::new(session.clone())), trusted_device: None };
-        store.use_one_time(&secret, usage, &Effects::NONE, LATER).await.unwrap().unwrap()
+        sign_in_with(store, &ada, &secret, session, &Effects::NONE).await.unwrap()
     };
     // The first sign-in verifies the address and ends the sessions of whoever has registered it.
-    let (of_stranger, mut first) = (session(&ada, 60), session(&ada, 60));
+    let (of_stranger, mut first) = (session(&ada, 60), session_at(&ada, LATER));
     first.created_at = NOW + Duration::from_secs(1);
     assert!(store.add_session(&ada, &of_stranger, &Effects::NONE).await.unwrap());
     let change = one_time_to(&ada, &email("stranger@example.com"), Purpose::ChangeEmail);
@@ -450,7 +470,7 @@ async fn sign_in(store: &Store) {
     add(store, &change).await;
     let mut sessions = vec![first];
     for second in 2..=MAX_SESSIONS as u64 + 1 {
-        let mut next = session(&ada, 60);
+        let mut next = session_at(&ada, LATER);
         next.created_at = NOW + Duration::from_secs(second);
         sign_in(&next).await;
         sessions.push(next);
@@ -461,10 +481,10 @@ async fn sign_in(store: &Store) {
 }
 
 async fn refuse_secrets_that_are_not_valid(store: &Store) {
-    for number in 0..one_time_uses(&user("Ada", "ada@example.com")).len() {
+    for number in 0..one_time_uses().len() {
         let ada = add_user(store, &format!("refuse-ada-{number}")).await;
         let bob = add_user(store, &format!("refuse-bob-{number}")).await;
-        let usage = &one_time_uses(&ada)[number];
+        let usage = &one_time_uses()[number];
         let secret = one_time(&ada, usage.purpose());
         add(store, &secret).await;
         let notice = mail(Some(ada.id), Message::Nothing);
@@ -474,13 +494,17 @@ async fn refuse_secrets_that_are_not_valid(store: &Store) {
             let sessions = store.sessions_by_user(ada.id, NOW).await.unwrap();
             let used = store.use_one_time(&secret, usage.clone(), &effects, now).await.unwrap();
             assert_eq!(used, None, "{usage:?}");
+            if usage.purpose() == Purpose::SignIn {
+                let begun = session_at(&before, now);
+                assert_eq!(sign_in_with(store, &before, &secret, &begun, &effects).await, None);
+            }
             assert_eq!(stored(store, ada.id).await, before);
             assert_eq!(store.sessions_by_user(ada.id, NOW).await.unwrap(), sessions);
             assert_eq!(queued(store, ada.id).await, []);
             assert!(exists(store, &secret).await, "{usage:?}");
         };
         // For another purpose, or after its end.
-        for other in one_time_uses(&ada).iter().filter(|other| other.purpose() != usage.purpose()) {
+        for other in one_time_uses().iter().filter(|other| other.purpose() != usage.purpose()) {
             refused(other, NOW).await;
         }
         refused(usage, secret.expires_at).await;
@@ -508,6 +532,8 @@ async fn refuse_secrets_that_are_not_valid(store: &Store) {
         of_bob.user_email = bob.email.clone();
         let used = store.use_one_time(&of_bob, usage.clone(), &effects, NOW).await;
         assert_eq!(used.unwrap(), None, "{usage:?}");
+        let begun = session(&bob, 60);
+        assert_eq!(sign_in_with(store, &bob, &of_bob, &begun, &effects).await, None);
         assert_eq!(stored(store, bob.id).await, bob);
         // After the user is deleted.
         assert!(store.delete_user(ada.id, NOW, &Effects::NONE).await.unwrap());
@@ -583,14 +609,10 @@ async fn use_at_once(store: Arc<Store>) {
         add(&store, &secret).await;
         let racing: Vec<_> = (0..8)
             .map(|_| {
-                let (store, secret) = (Arc::clone(&store), secret.clone());
-                let usage = OneTimeUse::SignIn {
-                    session: Some(Box::new(session(&ada, 60))),
-                    trusted_device: None,
-                };
+                let (store, secret, ada) = (Arc::clone(&store), secret.clone(), ada.clone());
                 tokio::spawn(async move {
-                    let used = store.use_one_time(&secret, usage, &Effects::NONE, NOW).await;
-                    used.unwrap().is_some()
+                    let begun = session(&ada, 60);
+                    sign_in_with(&store, &ada, &secret, &begun, &Effects::NONE).await.is_some()
                 })
             })
             .collect();

@@ -20,7 +20,7 @@ pub async fn run_all(store: &Store) {
     // A user is found by id and by any letter case of the address, unchanged.
     let ada = user("Ada \"λ\" '; DROP TABLE users --", "Ada@Example.com");
     let first = session(&ada, 60);
-    store.add_user(&ada, Some(&first), None, &Effects::NONE).await.unwrap();
+    store.add_user_with_session(&ada, &first, &Effects::NONE).await.unwrap();
     assert!(store.has_users().await.unwrap());
     assert_eq!(store.user_by_id(ada.id).await.unwrap().as_ref(), Some(&ada));
     let key = EmailKey::of("aDA@eXAMPLE.COM");
@@ -39,7 +39,7 @@ pub async fn run_all(store: &Store) {
     let eve = user("Eve", "ADA@example.com");
     let refused = session(&eve, 60);
     assert!(matches!(
-        store.add_user(&eve, Some(&refused), None, &Effects::NONE).await,
+        store.add_user_with_session(&eve, &refused, &Effects::NONE).await,
         Err(Error::EmailTaken)
     ));
     assert_eq!(store.user_by_id(eve.id).await.unwrap(), None);
@@ -48,7 +48,7 @@ pub async fn run_all(store: &Store) {
     // Users are listed by address, page by page.
     let bob = user("Bob", "bob@example.com");
     let bob = new_user(bob.name, bob.email, None, NOW);
-    store.add_user(&bob, Some(&session(&bob, 60)), None, &Effects::NONE).await.unwrap();
+    store.add_user_with_session(&bob, &session(&bob, 60), &Effects::NONE).await.unwrap();
     assert_eq!(store.users(None, 10).await.unwrap(), [ada.clone(), bob.clone()]);
     assert_eq!(store.users(None, 1).await.unwrap(), std::slice::from_ref(&ada));
     assert_eq!(store.users(Some(&ada.email.key()), 10).await.unwrap(), std::slice::from_ref(&bob));
@@ -104,7 +104,7 @@ pub async fn run_all(store: &Store) {
         session
     };
     let oldest = at(0);
-    store.add_user(&many, Some(&oldest), None, &Effects::NONE).await.unwrap();
+    store.add_user_with_session(&many, &oldest, &Effects::NONE).await.unwrap();
     let mut latest = Vec::new();
     for second in 1..=MAX_SESSIONS as u64 + 5 {
         latest.push(at(second));
@@ -187,7 +187,7 @@ pub async fn run_all(store: &Store) {
 
     // The address can be registered again.
     let again = user("Ada again", "ada@example.com");
-    store.add_user(&again, None, None, &Effects::NONE).await.unwrap();
+    store.add_user(&again, &Effects::NONE).await.unwrap();
 
     // Old ended tokens are deleted in batches.
     assert!(

@@ -295,10 +295,10 @@ async fn queue_with_writes(store: &Store) {
         }
     };
     let effects = notice(&ada);
-    store.add_user(&ada, None, None, &effects).await.unwrap();
+    store.add_user(&ada, &effects).await.unwrap();
     expect(&effects, true).await;
     let of_eve = notice(&eve);
-    let refused = store.add_user(&eve, None, None, &of_eve).await;
+    let refused = store.add_user(&eve, &of_eve).await;
     assert!(matches!(refused, Err(Error::EmailTaken)));
     assert_eq!(queued(store, eve.id).await, []);
 

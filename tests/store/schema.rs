@@ -15,13 +15,12 @@ use super::{NOW, open_postgres, postgres, session, user};
 async fn add_duplicates(store: &Store) {
     let ada = user("Ada", "ada@example.com");
     let first = session(&ada, 60);
-    store.add_user(&ada, Some(&first), None, &Effects::NONE).await.unwrap();
-    let same_address =
-        store.add_user(&user("Eve", "ADA@example.com"), None, None, &Effects::NONE).await;
+    store.add_user_with_session(&ada, &first, &Effects::NONE).await.unwrap();
+    let same_address = store.add_user(&user("Eve", "ADA@example.com"), &Effects::NONE).await;
     assert!(matches!(same_address, Err(Error::EmailTaken)), "{same_address:?}");
     let mut duplicate = user("Eve", "eve@example.com");
     duplicate.id = ada.id;
-    let same_id = store.add_user(&duplicate, None, None, &Effects::NONE).await;
+    let same_id = store.add_user(&duplicate, &Effects::NONE).await;
     assert!(matches!(same_id, Err(Error::Failed(_))), "{same_id:?}");
     let same_session = store.add_session(&ada, &first, &Effects::NONE).await;
     assert!(matches!(same_session, Err(Error::Failed(_))), "{same_session:?}");
@@ -43,8 +42,7 @@ async fn only_a_taken_address_is_reported_as_one_on_postgres() {
     // An index whose name is close to that of the right one.
     run(&url, "CREATE UNIQUE INDEX users_by_email ON users (email)").await;
     run(&url, "UPDATE users SET email_key = 'other'").await;
-    let violated =
-        store.add_user(&user("Ada", "ada@example.com"), None, None, &Effects::NONE).await;
+    let violated = store.add_user(&user("Ada", "ada@example.com"), &Effects::NONE).await;
     assert!(matches!(violated, Err(Error::Failed(_))), "{violated:?}");
 }
 
@@ -52,7 +50,7 @@ async fn only_a_taken_address_is_reported_as_one_on_postgres() {
 async fn an_interrupted_migration_is_finished_by_the_next_start() {
     let Some(url) = postgres::fresh_database() else { return };
     let ada = user("Ada", "ada@example.com");
-    open_postgres(&url).await.add_user(&ada, None, None, &Effects::NONE).await.unwrap();
+    open_postgres(&url).await.add_user(&ada, &Effects::NONE).await.unwrap();
     // As if the version had not been written.
     run(&url, "DELETE FROM schema_versions").await;
     run(&url, "DROP INDEX sessions_by_expiry").await;
@@ -109,7 +107,7 @@ async fn an_instance_serves_on_while_a_newer_version_migrates_the_schema() {
     let store = open_postgres(&url).await;
     let (ada, eve) = (user("Ada", "ada@example.com"), user("Eve", "eve@example.com"));
     let first = session(&ada, 60);
-    store.add_user(&ada, Some(&first), None, &Effects::NONE).await.unwrap();
+    store.add_user_with_session(&ada, &first, &Effects::NONE).await.unwrap();
     let next = DatabaseKind::Postgres.schema() + 1;
     run(
         &url,
@@ -125,7 +123,7 @@ async fn an_instance_serves_on_while_a_newer_version_migrates_the_schema() {
     assert_eq!(store.user_by_id(ada.id).await.unwrap().as_ref(), Some(&ada));
     assert_eq!(store.sessions_by_user(ada.id, NOW).await.unwrap(), [first]);
     let second = session(&eve, 60);
-    store.add_user(&eve, Some(&second), None, &Effects::NONE).await.unwrap();
+    store.add_user_with_session(&eve, &second, &Effects::NONE).await.unwrap();
     assert_eq!(store.sessions_by_user(eve.id, NOW).await.unwrap(), [second]);
     assert_eq!(store.end_sessions(ada.id, NOW, &Effects::NONE).await.unwrap(), 1);
     // It does not start again.

@@ -45,7 +45,7 @@ async fn terms_follow_the_users(store: &Store) {
     let many_words = "One Two Three Four Five Six Seven Eight Nine";
     let (ada, bob) =
         (user("Ada Lovelace", "ada@example.com"), user(many_words, "b.o-b@mail.example"));
-    store.add_user(&ada, None, None, none).await.unwrap();
+    store.add_user(&ada, none).await.unwrap();
     must_agree("a registration").await;
     // One of the two is there already.
     let imported = vec![bob.clone(), user("Somebody else", "ada@example.com")];
@@ -82,7 +82,7 @@ async fn terms_follow_the_users(store: &Store) {
 
     // Whoever gets the address later is not found by what the deleted user was called.
     assert!(store.delete_user(ada.id, NOW, none).await.unwrap());
-    store.add_user(&user("Eve", "king@example.com"), None, None, none).await.unwrap();
+    store.add_user(&user("Eve", "king@example.com"), none).await.unwrap();
     must_agree("a deletion").await;
 }
 
@@ -91,7 +91,7 @@ async fn a_check_adds_what_is_missing(store: &Store, other: &Store) {
     while other.check_terms(NOW, 2).await.unwrap() {}
     for number in 0..5 {
         let user = user("Ada", &format!("ada{number}@example.com"));
-        store.add_user(&user, None, None, &Effects::NONE).await.unwrap();
+        store.add_user(&user, &Effects::NONE).await.unwrap();
     }
     // With the two that are there already, seven.
     let snapshot = store.snapshot().await.unwrap();

@@ -21,7 +21,7 @@ async fn an_account_is_secured(store: &Store) {
     let (ada, bob) = (user("Ada", "ada@example.com"), user("Bob", "bob@example.com"));
     let sessions = [session(&ada, 60), session(&bob, 60)];
     for (user, session) in [&ada, &bob].into_iter().zip(&sessions) {
-        store.add_user(user, Some(session), None, &Effects::NONE).await.unwrap();
+        store.add_user_with_session(user, session, &Effects::NONE).await.unwrap();
     }
     let mut keys = Vec::new();
     for owner in [&ada, &bob] {

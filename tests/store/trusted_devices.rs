@@ -6,7 +6,10 @@ use std::time::Duration;
 use doorward::internals::{
     network::ClientInfo,
     session::{Method, Methods, Session},
-    store::{AddFactor, Effects, Holder, OneTimeUse, RemoveFactor, SignIn, SignInWritten, Store},
+    store::{
+        AddFactor, Effects, Holder, RemoveFactor, Requirement, SignIn, SignInRefusal,
+        SignInWritten, Store,
+    },
     token::{cookie::CodeId, one_time::Purpose},
     user::{FactorId, StoredTotp, TrustedDevice, User},
 };
@@ -25,7 +28,7 @@ async fn holder(store: &Store, email: &str) -> User {
     let mut ada = user("Ada", email);
     // The first mailed code would end the other sessions.
     ada.email_verified = true;
-    store.add_user(&ada, None, None, &Effects::NONE).await.unwrap();
+    store.add_user(&ada, &Effects::NONE).await.unwrap();
     let totp = StoredTotp {
         user_id: ada.id,
         secret: vec![1; 48],
@@ -55,7 +58,7 @@ async fn trust(store: &Store, user: &User) -> (Session, FactorId) {
     let (id, own) = (device.id, proved(user, &[Method::Password, Method::Totp]));
     let sign_in = SignIn { new_trusted_device: Some(device), ..SignIn::new(user, own.clone()) };
     let written = store.sign_in(sign_in, &Effects::NONE).await.unwrap();
-    assert_eq!(written, SignInWritten::Begun);
+    assert!(matches!(written, SignInWritten::Begun(_)), "{written:?}");
     (own, id)
 }
 
@@ -65,22 +68,22 @@ async fn sign_in(store: &Store, user: &User, device: FactorId) -> [bool; 2] {
     let is_open =
         async |session: &Session| store.session_with_user(session.id).await.unwrap().is_some();
     let by_password = proved(user, &[Method::Password, Method::TrustedDevice]);
-    let begun = SignIn::new(user, by_password.clone());
-    let begun = SignIn { trusted_device: Some(device), ..begun };
+    let requires = vec![Requirement::TrustedDevice(device)];
+    let begun = SignIn { requires, ..SignIn::new(user, by_password.clone()) };
     let written = store.sign_in(begun, &Effects::NONE).await.unwrap();
     let is_begun = is_open(&by_password).await;
-    let expected = if is_begun { SignInWritten::Begun } else { SignInWritten::UserChanged };
-    assert_eq!(written, expected);
+    assert_eq!(is_begun, written != SignInWritten::Refused(SignInRefusal::UserChanged));
 
     let by_mail = proved(user, &[Method::MailedCode, Method::TrustedDevice]);
     let code = one_time(user, Purpose::SignIn);
     let mailed = Effects { secrets: vec![code.clone()], ..Effects::NONE };
     store.queue_mail(&mailed).await.unwrap();
-    let (opened, trusted_device) = (Some(Box::new(by_mail.clone())), Some(device));
-    let usage = OneTimeUse::SignIn { session: opened, trusted_device };
-    let used = store.use_one_time(&code, usage, &Effects::NONE, NOW).await.unwrap();
+    let mailed = Requirement::MailedCode(Box::new(code.clone()));
+    let requires = vec![mailed, Requirement::TrustedDevice(device)];
+    let begun = SignIn { requires, ..SignIn::new(user, by_mail.clone()) };
+    let written = store.sign_in(begun, &Effects::NONE).await.unwrap();
     let is_used = is_open(&by_mail).await;
-    assert_eq!(used.is_some(), is_used);
+    assert_eq!(is_used, written != SignInWritten::Refused(SignInRefusal::UserChanged));
     // The code still counts for a sign-in with the second factor.
     let left = store.one_time_by_digest(Purpose::SignIn, &code.digest).await.unwrap();
     assert_eq!(left.is_some(), !is_used);

@@ -3,17 +3,15 @@
 
 use zeroize::Zeroizing;
 
-use super::{
-    budget::Budget,
-    step_up::{stepped_up, stepped_up_event},
-};
+use super::budget::Budget;
 use crate::{
     Doorward,
     account::{
-        Failure, NewSession, OpenedSession, SignInError,
-        effects::{new_sign_in, recovery_code_used},
+        Failure, NewSession, OpenedSession,
+        effects::recovery_code_used,
+        first_factor::SignInError,
         has_failure,
-        session_start::new_session,
+        session_start::{Authentication, NotBegun, SessionFor, begin_session},
         sign_in::publish_failed,
         trusted_devices, unanswered,
     },
@@ -22,10 +20,10 @@ use crate::{
         recovery_code::RecoveryCode,
         totp::TotpSecret,
     },
-    event::{EventKind, LoginRefusal},
+    event::LoginRefusal,
     network::{ClientInfo, Requester},
     session::{Method, Methods, Persistence, Session, SessionId, TokenId},
-    store::{Effects, FactorUse, SessionStart, SignIn, SignInWritten},
+    store::{Effects, FactorUse, Requirement, SignInRefusal},
     token::{
         challenge::{Challenge, PAGE_LIFETIME, Person, signed_challenge},
         cookie::CodeId,
@@ -40,9 +38,9 @@ pub(crate) enum Answer {
     Passkey(AssertionResponse),
 }
 
-/// What the person chooses besides. A program chooses nothing.
+/// What the person chooses with their answer. A program chooses nothing.
 #[derive(Default)]
-pub(crate) struct AnswerTerms {
+pub(crate) struct AnswerOptions {
     /// Whether they trust their browser from now on.
     pub(crate) trusts_device: bool,
     /// How long the session lasts, if the challenge was made before the person could choose.
@@ -134,17 +132,17 @@ pub(crate) async fn answer(
     doorward: &Doorward,
     sealed: &str,
     answer: Answer,
-    terms: AnswerTerms,
+    options: AnswerOptions,
     requester: &Requester,
 ) -> Result<Answered, AnswerError> {
     let challenge = doorward.cookies().open_challenge(sealed, doorward.now());
     let mut challenge = challenge.ok_or(AnswerError::Expired)?;
-    if let (Some(chosen), Person::Unknown) = (terms.persistence, &challenge.person) {
+    if let (Some(chosen), Person::Unknown) = (options.persistence, &challenge.person) {
         challenge.persistence = chosen;
     }
     doorward.throttle().charge_answer(requester, doorward.instant())?;
     let answering = answering(doorward, &challenge, &answer).await?;
-    if !terms.answered_in.admits(answering.session.map(|(session, _)| session)) {
+    if !options.answered_in.admits(answering.session.map(|(session, _)| session)) {
         return Err(AnswerError::Expired);
     }
     let budget = budget_of(&answer);
@@ -158,7 +156,7 @@ pub(crate) async fn answer(
     }
     let written = match prove(doorward, sealed, &answering, &answer).await {
         Ok(proved) => {
-            accept(doorward, &challenge, &answering, proved, terms.trusts_device, requester).await
+            accept(doorward, &challenge, &answering, proved, options.trusts_device, requester).await
         }
         Err(refused) => Err(refused),
     };
@@ -168,10 +166,7 @@ pub(crate) async fn answer(
             if let Some(budget) = budget {
                 budget.forget(doorward, &answered.opened.user).await?;
             }
-            // All factors are in, so the password was not guessed.
             unanswered::answered(doorward, &answered.opened.user);
-            let email = answered.opened.user.email.key();
-            doorward.throttle().clear_account(&email, doorward.instant());
         }
         Err(refused) => refuse(doorward, &challenge, &answering, refused, requester).await?,
     }
@@ -336,90 +331,88 @@ async fn write(
     trusts_device: bool,
     requester: &Requester,
 ) -> Result<Answered, AnswerError> {
-    let Answering { user, session, .. } = answering;
-    let method = proved.method;
+    let (user, method) = (&answering.user, proved.method);
+    let known = match answering.session {
+        Some(session) => Some(known_session(doorward, session).await?),
+        None => None,
+    };
+    let used_recovery_code = proved.new_recovery_code.is_some();
+    let mail = match used_recovery_code {
+        true => {
+            // The used one is replaced.
+            let left = doorward.store().factors_of(user, doorward.now()).await?.recovery_codes;
+            recovery_code_used(doorward, user, left, requester.language)
+        }
+        false => Effects::NONE,
+    };
+    // A recovery code is for a person who has lost something, and a step-up is for this session.
+    let is_trusted = trusts_device && known.is_none() && !used_recovery_code;
+    let device = is_trusted.then(|| trusted_devices::new(doorward, user, requester));
+    let trusted_device = device.as_ref().map(|device| device.id);
+    let session = match &known {
+        Some(known) => SessionFor::StepUp(known),
+        None => SessionFor::SignIn(challenge.persistence),
+    };
+    let authentication = Authentication {
+        requires: vec![
+            Requirement::Challenge(challenge.id, challenge.expires_at),
+            Requirement::Factor(proved.usage),
+        ],
+        new_trusted_device: device,
+        mail,
+        ..Authentication::new(user, proved_with(doorward, challenge, answering, method), session)
+    };
+    let opened = begin_session(doorward, authentication, requester).await;
+    Ok(Answered {
+        opened: opened.map_err(|not_begun| refusal(not_begun, method))?,
+        new_recovery_code: proved.new_recovery_code,
+        trusted_device,
+        is_step_up: known.is_some(),
+    })
+}
+
+/// What the person has proved with this answer.
+fn proved_with(
+    doorward: &Doorward,
+    challenge: &Challenge,
+    answering: &Answering,
+    method: Method,
+) -> Methods {
     // Nobody knows when an authenticator has signed: whoever holds an answer back must not make it newer.
     let given_at = match method {
         Method::Passkey | Method::SecurityKey => challenge.made_at().min(doorward.now()),
         _ => doorward.now(),
     };
-    let methods = match (session, method) {
+    match (answering.session, method) {
         // It is enough. The mailed code of an earlier sign-in would only make the session older.
         (Some(_), Method::Passkey) => {
             answering.methods.without(Method::MailedCode).with(method, given_at)
         }
         _ => answering.methods.with(method, given_at),
-    };
-    let old = match session {
-        Some((id, token)) => {
-            let found = doorward.store().session_with_user(*id).await?;
-            let is_same = |session: &Session| session.token_id == *token;
-            let old = found.map(|(session, _)| session).filter(is_same);
-            Some(old.ok_or(AnswerError::Expired)?)
-        }
-        None => None,
-    };
-    let (start, effects) = match &old {
-        Some(old) => {
-            let session = stepped_up(doorward, old, methods);
-            let effects = stepped_up_event(doorward, &session, requester);
-            (SessionStart::StepUp { session, replaces: old.token_id }, effects)
-        }
-        None => {
-            let session =
-                new_session(doorward, user, methods.clone(), requester, challenge.persistence);
-            let kind = EventKind::SignedIn { session: session.id, methods };
-            let event = doorward.event_by_user(user.id, requester, kind);
-            let notice = new_sign_in(doorward, user, &session, requester.language).await?;
-            (SessionStart::New(session), notice.with(event))
-        }
-    };
-    let opened = OpenedSession { user: user.clone(), session: start.session().clone() };
-    if !opened.session.is_enough_for(user) {
-        return Err(AnswerError::Wrong);
     }
-    let used_recovery_code = proved.new_recovery_code.is_some();
-    let effects = match used_recovery_code {
-        true => {
-            // The used one is replaced.
-            let left = doorward.store().factors_of(user, doorward.now()).await?.recovery_codes;
-            with_notice(effects, recovery_code_used(doorward, user, left, requester.language))
-        }
-        false => effects,
-    };
-    // A recovery code is for a person who has lost something, and a step-up is for this session.
-    let is_trusted = trusts_device && old.is_none() && !used_recovery_code;
-    let device = is_trusted.then(|| trusted_devices::new(doorward, user, requester));
-    let trusted_device = device.as_ref().map(|device| device.id);
-    let sign_in = SignIn {
-        user: user.id,
-        password_version: user.password_version,
-        start,
-        factor: Some(proved.usage),
-        challenge: Some((challenge.id, challenge.expires_at)),
-        trusted_device: None,
-        new_trusted_device: device,
-    };
-    match doorward.store().sign_in(sign_in, &effects).await? {
-        SignInWritten::Begun => Ok(Answered {
-            opened,
-            new_recovery_code: proved.new_recovery_code,
-            trusted_device,
-            is_step_up: old.is_some(),
-        }),
-        SignInWritten::ChallengeUsed | SignInWritten::UserChanged => Err(AnswerError::Expired),
-        SignInWritten::FactorUsed => Err(match method {
+}
+
+/// The session that becomes stronger, if it still has this token.
+async fn known_session(
+    doorward: &Doorward,
+    (id, token): (SessionId, TokenId),
+) -> Result<Session, AnswerError> {
+    let found = doorward.store().session_with_user(id).await?.map(|(session, _)| session);
+    found.filter(|session| session.token_id == token).ok_or(AnswerError::Expired)
+}
+
+fn refusal(not_begun: NotBegun, method: Method) -> AnswerError {
+    match not_begun {
+        NotBegun::FactorMissing => AnswerError::Wrong,
+        NotBegun::Refused(SignInRefusal::FactorUsed) => match method {
             Method::Totp => AnswerError::CodeUsed,
             Method::Passkey | Method::SecurityKey => AnswerError::UnknownPasskey,
             // Used ones are not kept, so one that was used is like any other wrong one.
             _ => AnswerError::Wrong,
-        }),
+        },
+        NotBegun::Refused(_) => AnswerError::Expired,
+        NotBegun::Store(error) => error.into(),
     }
-}
-
-fn with_notice(mut effects: Effects, notice: Effects) -> Effects {
-    effects.mails.extend(notice.mails);
-    effects
 }
 
 /// Records a refused answer, and tells the user: somebody knows their password.
@@ -457,8 +450,8 @@ impl Doorward {
     ) -> Result<(NewSession, Option<String>), SignInError> {
         let (given, requester) =
             (Answer::Code(Zeroizing::new(code.to_owned())), Requester::new(client));
-        let terms = AnswerTerms::default();
-        let answered = answer(self, challenge, given, terms, &requester).await;
+        let options = AnswerOptions::default();
+        let answered = answer(self, challenge, given, options, &requester).await;
         let answered = answered.map_err(|error| match error {
             AnswerError::Failed(failure) => SignInError::Failed(failure),
             _ => SignInError::WrongCredentials,

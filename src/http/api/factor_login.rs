@@ -11,7 +11,7 @@ use crate::{
     account::{
         SignInError,
         factor::{
-            answer::{Answer, AnswerError, AnswerTerms, answer, open_challenge},
+            answer::{Answer, AnswerError, AnswerOptions, answer, open_challenge},
             step_up,
         },
         proof::{ConfirmError, RECENT},
@@ -48,8 +48,8 @@ pub(crate) async fn login(
     let (Ok(challenge), Ok(given), Ok(())) = (challenge, given, form.reject_misspelled()) else {
         return Err(form.into_error());
     };
-    let terms = AnswerTerms::default();
-    let answered = answer(&doorward, &challenge, given, terms, &requester).await?;
+    let options = AnswerOptions::default();
+    let answered = answer(&doorward, &challenge, given, options, &requester).await?;
     let logged_in = LoggedIn::new(answered.opened, &doorward).await;
     let code = answered.new_recovery_code.map(|code| code.to_string());
     Ok(NoStore(StatusCode::OK, logged_in.with_recovery_code(code)))

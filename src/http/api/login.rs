@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::{
     Doorward,
-    account::{OpenedSession, session_start::Terms, sign_in::sign_in},
+    account::{OpenedSession, first_factor::SignInOptions, sign_in::sign_in},
     credential::password::Password,
     http::{Error, answer::NoStore, form::Form},
     network::Requester,
@@ -42,6 +42,6 @@ pub(crate) async fn login(
     let (Ok(email), Ok(password), Ok(())) = (email, password, form.reject_misspelled()) else {
         return Err(form.into_error());
     };
-    let opened = sign_in(&doorward, &email, password, &requester, &Terms::TOKEN).await?;
+    let opened = sign_in(&doorward, &email, password, &requester, &SignInOptions::TOKEN).await?;
     Ok(NoStore(StatusCode::OK, LoggedIn::new(opened, &doorward).await))
 }

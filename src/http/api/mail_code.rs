@@ -5,7 +5,7 @@ use axum::{extract::State, http::StatusCode};
 use super::login::LoggedIn;
 use crate::{
     Doorward,
-    account::{mail_code, session_start::Terms},
+    account::{first_factor::SignInOptions, mail_code},
     http::{
         Error,
         answer::{Accepted, NoStore},
@@ -36,6 +36,7 @@ pub(crate) async fn login(
     let (Ok(presented), Ok(())) = (form.presented(), form.reject_misspelled()) else {
         return Err(form.into_error());
     };
-    let opened = mail_code::sign_in(&doorward, presented, &requester, &Terms::TOKEN).await?;
+    let opened =
+        mail_code::sign_in(&doorward, presented, &requester, &SignInOptions::TOKEN).await?;
     Ok(NoStore(StatusCode::OK, LoggedIn::new(opened, &doorward).await))
 }

@@ -18,7 +18,7 @@ use super::{
 use crate::{
     account::{
         MissingFactor,
-        factor::answer::{Answer, AnswerError, AnswerTerms, Answered, AnsweredIn, answer},
+        factor::answer::{Answer, AnswerError, AnswerOptions, Answered, AnsweredIn, answer},
         trusted_devices::TRUSTED_FOR,
     },
     credential::factor::{FactorKind, Factors},
@@ -140,8 +140,8 @@ pub(super) async fn submit_answer(
                 (Some(_), Some(caller)) => AnsweredIn::StepUp(caller.session.id),
                 _ => AnsweredIn::SignIn,
             };
-            let terms = AnswerTerms { trusts_device: trusts, persistence: None, answered_in };
-            match answer(doorward, &sealed, given, terms, &visit.requester).await {
+            let options = AnswerOptions { trusts_device: trusts, persistence: None, answered_in };
+            match answer(doorward, &sealed, given, options, &visit.requester).await {
                 Ok(answered) => return Ok(errand.finish(visit, answered).await),
                 Err(AnswerError::Expired) => return Ok(errand.start_again(visit)),
                 Err(error) => FormFailure::of_answer(error, kind),

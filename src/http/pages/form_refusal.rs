@@ -153,7 +153,6 @@ impl From<store::Error> for FormFailure {
     fn from(error: store::Error) -> Self {
         match error {
             store::Error::EmailTaken => Self::email_taken(),
-            store::Error::InvitationGone => Self::may_not_register(),
             store::Error::BeyondAuthority | store::Error::RightLost => Self::Other(error.into()),
             store::Error::Unavailable(_) => Self::unavailable(error.into()),
             store::Error::Failed(_) => Self::Other(error.into()),

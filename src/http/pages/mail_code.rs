@@ -66,8 +66,8 @@ pub(in crate::http) async fn submit_use(
     let app = AppTarget::open(visit.doorward(), form.typed("for"));
     let opened = match form.presented() {
         Ok(presented) => {
-            let terms = visit.terms(sent.stay);
-            let opened = sign_in(visit.doorward(), presented, &visit.requester, &terms).await;
+            let options = visit.sign_in_options(sent.stay);
+            let opened = sign_in(visit.doorward(), presented, &visit.requester, &options).await;
             match opened {
                 Err(SignInError::FactorMissing(missing)) => {
                     let errand = Errand { app, step_up: None };

@@ -7,7 +7,7 @@ use super::{
     visit::{Visit, append_cookie},
 };
 use crate::{
-    account::{OpenedSession, session_start::Terms, sessions},
+    account::{OpenedSession, first_factor::SignInOptions, sessions},
     http::Error,
     session::{Persistence, Session},
 };
@@ -19,8 +19,8 @@ pub(super) fn persistence(stay: bool) -> Persistence {
 
 impl Visit {
     /// How the person wants to be signed in, and what their browser shows.
-    pub(super) fn terms(&self, stay: bool) -> Terms {
-        Terms { persistence: persistence(stay), device: self.device.clone() }
+    pub(super) fn sign_in_options(&self, stay: bool) -> SignInOptions {
+        SignInOptions { persistence: persistence(stay), device: self.device.clone() }
     }
 
     /// Signs the browser in with a new session, and leads to the app or to the account.

@@ -16,7 +16,7 @@ use crate::{
     access::registration::RegistrationPolicy,
     account::{
         SignInError,
-        factor::answer::{Answer, AnswerError, AnswerTerms, AnsweredIn, answer, open_challenge},
+        factor::answer::{Answer, AnswerError, AnswerOptions, AnsweredIn, answer, open_challenge},
         sign_in::sign_in,
     },
     credential::password::Password,
@@ -70,8 +70,8 @@ pub(in crate::http) async fn submit(
     let password = form.required("password", |typed| Ok(Password::unchecked(typed)));
     let opened = match (email, password) {
         (Ok(email), Ok(password)) => {
-            let terms = visit.terms(typed.stay);
-            match sign_in(visit.doorward(), &email, password, &visit.requester, &terms).await {
+            let options = visit.sign_in_options(typed.stay);
+            match sign_in(visit.doorward(), &email, password, &visit.requester, &options).await {
                 Err(SignInError::FactorMissing(missing)) => {
                     let errand = Errand { app, step_up: None };
                     return Ok(factor::page(&visit, &errand, Some(&missing), &Asking::default()));
@@ -105,9 +105,9 @@ pub(in crate::http) async fn submit_passkey(
     let credential = response.raw_id.clone();
     let persistence = Some(persistence(typed.stay));
     let answered_in = AnsweredIn::SignIn;
-    let terms = AnswerTerms { persistence, answered_in, ..AnswerTerms::default() };
+    let options = AnswerOptions { persistence, answered_in, ..AnswerOptions::default() };
     let given = Answer::Passkey(response);
-    match answer(visit.doorward(), &sealed, given, terms, &visit.requester).await {
+    match answer(visit.doorward(), &sealed, given, options, &visit.requester).await {
         Ok(answered) => Ok(visit.begin_session(&answered.opened, app).await),
         Err(AnswerError::Expired) => {
             Ok(visit.redirect(&with_target(&format!("{SIGN_IN}?done=expired"), app.as_ref())))

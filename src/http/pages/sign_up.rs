@@ -134,7 +134,8 @@ async fn sign_up(
             if typed.has_link || matches!(error, RegisterError::EmailTaken) =>
         {
             let opened =
-                sign_in(doorward, &email, again, requester, &visit.terms(typed.stay)).await;
+                sign_in(doorward, &email, again, requester, &visit.sign_in_options(typed.stay))
+                    .await;
             opened.map(|opened| Registered::SignedIn(Box::new(opened))).map_err(|_| error)
         }
         registered => registered,

@@ -146,7 +146,6 @@ fn copy_of(error: &Error) -> Error {
         Error::Unavailable(cause) => Error::Unavailable(cause.clone()),
         Error::Failed(cause) => Error::Failed(cause.to_string().into()),
         Error::EmailTaken => Error::EmailTaken,
-        Error::InvitationGone => Error::InvitationGone,
         Error::BeyondAuthority => Error::BeyondAuthority,
         Error::RightLost => Error::RightLost,
     }

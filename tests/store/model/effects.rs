@@ -5,7 +5,7 @@ use std::time::Duration;
 use doorward::internals::{
     language::Language,
     mail::{Mail, MailId, Message},
-    store::{Effects, OneTimeUse},
+    store::{Effects, OneTimeUse, Requirement, SessionStart, SignIn, SignInUser},
     token::one_time::{OneTime, OneTimeId, OneTimeSecret, Purpose},
     user::{Email, Invitation, InvitationId, Role, User},
 };
@@ -117,7 +117,21 @@ impl Model<'_> {
         invitation.unwrap_or_else(|| self.new_invitation(user))
     }
 
-    fn usage(&mut self, one_time: &OneTime, user: &User) -> OneTimeUse {
+    /// A sign-in with a secret, which may be for something else.
+    fn sign_in_with(&mut self, one_time: &OneTime, user: &User) -> SignIn {
+        let mut session = self.session_of(user);
+        session.user_id = one_time.user_id;
+        self.world.sessions.push(session.clone());
+        let (id, password_version) = (one_time.user_id, one_time.password_version);
+        SignIn {
+            user: SignInUser::Known { id, password_version },
+            start: SessionStart::New(session),
+            requires: vec![Requirement::MailedCode(Box::new(one_time.clone()))],
+            new_trusted_device: None,
+        }
+    }
+
+    fn usage(&mut self, one_time: &OneTime) -> OneTimeUse {
         let mut purpose = one_time.purpose;
         if self.chance.number(8) == 0 {
             purpose = self.chance.one_of(PURPOSES);
@@ -128,12 +142,7 @@ impl Model<'_> {
             Purpose::ResetPassword => OneTimeUse::ResetPassword(self.hash()),
             Purpose::OperatorReset => OneTimeUse::OperatorReset(self.hash()),
             Purpose::FactorReset => OneTimeUse::ResetFactors,
-            Purpose::SignIn => {
-                let mut session = self.session_of(user);
-                session.user_id = one_time.user_id;
-                self.world.sessions.push(session.clone());
-                OneTimeUse::SignIn { session: Some(Box::new(session)), trusted_device: None }
-            }
+            Purpose::SignIn => OneTimeUse::FirstFactor,
             _ => OneTimeUse::VerifyEmail,
         }
     }
@@ -143,16 +152,20 @@ impl Model<'_> {
         let (one_time, mail) = (self.one_time(user), self.mail());
         let later = now + Duration::from_millis(self.chance.number(20_000) as u64);
         let kinds: &[&'static str] = &[
-            "use", "use", "use", "use", "replace", "delete", "queue", "queue", "claim", "claim",
-            "release", "fail", "give up", "retry", "send", "invite", "invite", "uninvite", "guess",
-            "guess", "read",
+            "use", "use", "use", "use", "sign in", "sign in", "replace", "delete", "queue",
+            "queue", "claim", "claim", "release", "fail", "give up", "retry", "send", "invite",
+            "invite", "uninvite", "guess", "guess", "read",
         ];
         let kind = self.chance.one_of(kinds);
         self.steps.push(kind);
         match kind {
             "use" => {
-                let usage = self.usage(&one_time, user);
+                let usage = self.usage(&one_time);
                 same!(self, store => store.use_one_time(&one_time, usage.clone(), effects, now));
+            }
+            "sign in" => {
+                let sign_in = self.sign_in_with(&one_time, user);
+                same!(self, store => store.sign_in(sign_in.clone(), effects));
             }
             "replace" => {
                 let purpose = one_time.purpose;

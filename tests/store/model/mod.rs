@@ -11,7 +11,7 @@ use doorward::internals::{
     network::ClientInfo,
     new_session, new_user,
     session::{Session, TokenId},
-    store::{Effects, Error, PasswordCondition, ReusedToken, Store},
+    store::{Effects, Error, PasswordCondition, Requirement, ReusedToken, SignIn, Store},
     token::one_time::{OneTime, SecretDigest},
     user::{Email, EmailKey, Invitation, Name, Role, User, UserId},
 };
@@ -95,7 +95,6 @@ fn outcome<T: Debug>(result: Result<T, Error>) -> String {
     match result {
         Ok(value) => format!("{value:?}"),
         Err(Error::EmailTaken) => "taken".into(),
-        Err(Error::InvitationGone) => "gone".into(),
         Err(error) => panic!("{error}"),
     }
 }
@@ -225,7 +224,15 @@ impl Model<'_> {
                 let user = self.new_user();
                 let session = self.chance.sometimes().then(|| self.session_of(&user));
                 let invitation = self.chance.sometimes().then(|| self.invitation_for(&user).id);
-                same!(self, store => store.add_user(&user, session.as_ref(), invitation, &effects));
+                match &session {
+                    None => drop(same!(self, store => store.add_user(&user, &effects))),
+                    Some(session) => {
+                        let requires = Vec::from_iter(invitation.map(Requirement::Invitation));
+                        let new = SignIn::of_new_user(&user, session.clone());
+                        let sign_in = SignIn { requires, ..new };
+                        same!(self, store => store.sign_in(sign_in.clone(), &effects));
+                    }
+                }
                 self.world.users.push(user);
                 self.world.sessions.extend(session);
             }

@@ -1,0 +1,125 @@
+//! Signing in with a first factor. If the person holds a second one, they are asked for it.
+
+use super::{
+    Failure, OpenedSession, has_failure,
+    missing_factor::MissingFactor,
+    session_start::{Authentication, NotBegun, SessionFor, begin_session},
+    trusted_devices::trusted,
+    unanswered,
+};
+use crate::{
+    Doorward,
+    network::Requester,
+    session::{Method, Methods, Persistence},
+    store::{Effects, OneTimeUse, Requirement},
+    token::one_time::OneTime,
+    user::User,
+};
+
+/// Why a login failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SignInError {
+    /// The address is unknown, the password is wrong or not set, or the user is disabled. The error does not say
+    /// which.
+    #[error("the e-mail address or the password is wrong")]
+    WrongCredentials,
+    /// The password is right, and the user holds a second factor, which is still missing.
+    #[error("a second factor is missing")]
+    FactorMissing(Box<MissingFactor>),
+    /// Throttling, hashing or the database.
+    #[error(transparent)]
+    Failed(Failure),
+}
+
+has_failure!(SignInError);
+
+/// What a person has given.
+#[derive(Clone, Copy)]
+pub(super) enum FirstFactor<'a> {
+    Password,
+    /// A mailed code or link.
+    MailedCode(&'a OneTime),
+}
+
+impl FirstFactor<'_> {
+    fn method(self) -> Method {
+        match self {
+            Self::Password => Method::Password,
+            Self::MailedCode(_) => Method::MailedCode,
+        }
+    }
+
+    /// What a session that begins with it requires.
+    fn requirement(self) -> Option<Requirement> {
+        match self {
+            Self::Password => None,
+            Self::MailedCode(code) => Some(Requirement::MailedCode(Box::new(code.clone()))),
+        }
+    }
+}
+
+/// How a person signs in.
+pub(crate) struct SignInOptions {
+    pub(crate) persistence: Persistence,
+    /// The cookie of a browser that its user trusts.
+    pub(crate) device: Option<String>,
+}
+
+impl SignInOptions {
+    /// Those of a program, which gets a token.
+    pub(crate) const TOKEN: Self = Self { persistence: Persistence::Lifetime, device: None };
+}
+
+/// Signs in a user who has given a first factor. A browser that they trust stands in for the second one.
+///
+/// # Errors
+/// [`SignInError::WrongCredentials`] if the user has changed in the meantime, does not trust the browser any more, or the code was
+/// used.
+pub(super) async fn sign_in_with(
+    doorward: &Doorward,
+    user: &User,
+    factor: FirstFactor<'_>,
+    options: &SignInOptions,
+    requester: &Requester,
+) -> Result<OpenedSession, SignInError> {
+    let (now, persistence) = (doorward.now(), options.persistence);
+    let mut methods = Methods::at(now, [factor.method()]);
+    let mut requires = Vec::from_iter(factor.requirement());
+    if let Some(cookie) = options.device.as_ref().filter(|_| !user.factors.is_empty())
+        && let Some(device) = trusted(doorward, user, cookie).await?
+    {
+        methods = methods.with(Method::TrustedDevice, now);
+        requires.push(Requirement::TrustedDevice(device));
+    }
+    let session = SessionFor::SignIn(persistence);
+    let authentication =
+        Authentication { requires, ..Authentication::new(user, methods.clone(), session) };
+    match begin_session(doorward, authentication, requester).await {
+        Ok(opened) => Ok(opened),
+        Err(NotBegun::FactorMissing) => {
+            let user = use_up(doorward, user, factor).await?;
+            let missing =
+                unanswered::ask(doorward, &user, methods, persistence, None, requester).await?;
+            Err(SignInError::FactorMissing(Box::new(missing)))
+        }
+        Err(NotBegun::Refused(_)) => Err(SignInError::WrongCredentials),
+        Err(NotBegun::Store(error)) => Err(error.into()),
+    }
+}
+
+/// Uses up a first factor of which the second is missing. Returns the user after it.
+async fn use_up(
+    doorward: &Doorward,
+    user: &User,
+    factor: FirstFactor<'_>,
+) -> Result<User, SignInError> {
+    match factor {
+        FirstFactor::Password => Ok(user.clone()),
+        FirstFactor::MailedCode(code) => {
+            let (usage, now) = (OneTimeUse::FirstFactor, doorward.now());
+            let used = doorward.store().use_one_time(code, usage, &Effects::NONE, now).await?;
+            used.ok_or(SignInError::WrongCredentials)
+        }
+    }
+}
