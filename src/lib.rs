@@ -139,8 +139,7 @@ pub use self::{
     },
     account::{
         Failure, InvalidInput, InvitationTicket, InviteError, Invited, MissingFactor,
-        NewInvitation, NewSession, NewUser, RegisterError, RoleError, SetPasswordError,
-        SignInError, UserError, VerifyError,
+        NewInvitation, NewSession, NewUser, OrderError, RegisterError, RoleError, SignInError,
     },
     clock::Timestamp,
     config::{Settings, SettingsError},

@@ -2,11 +2,11 @@
 //! must also know it, so the link alone opens no account.
 
 use super::{
-    Failure, UserError,
+    Failure,
     effects::{factor_notice, one_time_of},
     has_failure,
     one_time::{self, FoundSecret},
-    require_found,
+    order::{Order, OrderError, require_found},
     sign_in::user_by_password,
 };
 use crate::{
@@ -17,7 +17,7 @@ use crate::{
     network::Requester,
     store::{Effects, OneTimeUse},
     token::one_time::{LinkOrCode, OneTimeSecret, Purpose, SecretDigest},
-    user::{User, UserId},
+    user::User,
 };
 
 /// What the operator gives to a person.
@@ -43,23 +43,29 @@ pub(crate) enum FactorResetError {
 has_failure!(FactorResetError);
 
 /// Makes a link that removes all second factors of a user, once within 30 minutes. It replaces any earlier one. The user is told.
-pub(crate) async fn create(
-    doorward: &Doorward,
-    user: UserId,
-    by: &Administrator,
-) -> Result<FactorResetTicket, UserError> {
-    let user = doorward.store().user_by_id(user).await?.ok_or(UserError::NoSuchUser)?;
-    let one_time = one_time_of(doorward, &user, Purpose::FactorReset);
-    let secret = doorward.one_time_secrets().secret(one_time.id, one_time.purpose);
-    let message = Message::FactorResetLink { at: doorward.now().millis() };
-    let told = factor_notice(doorward, &user, doorward.settings().mail.language, message);
-    let event = doorward.event_by_administrator(by, user.id, EventKind::FactorResetCreated);
-    let effects = Effects { secrets: vec![one_time], ..told.with(event) };
-    let added = doorward.store().replace_one_time(user.id, Purpose::FactorReset, &effects).await?;
-    require_found(added)?;
-    let has_pages = doorward.settings().pages;
-    let link = has_pages.then(|| link(&doorward.public_base(), Purpose::FactorReset, &secret));
-    Ok(FactorResetTicket { secret, link })
+pub(crate) struct MakeFactorReset;
+
+impl Order for MakeFactorReset {
+    type Outcome = FactorResetTicket;
+
+    async fn carry_out(
+        self,
+        doorward: &Doorward,
+        user: &User,
+        by: &Administrator,
+    ) -> Result<FactorResetTicket, OrderError> {
+        let one_time = one_time_of(doorward, user, Purpose::FactorReset);
+        let secret = doorward.one_time_secrets().secret(one_time.id, one_time.purpose);
+        let message = Message::FactorResetLink { at: doorward.now().millis() };
+        let told = factor_notice(doorward, user, doorward.settings().mail.language, message);
+        let event = doorward.event_by_administrator(by, user.id, EventKind::FactorResetCreated);
+        let effects = Effects { secrets: vec![one_time], ..told.with(event) };
+        let store = doorward.store();
+        require_found(store.replace_one_time(user.id, Purpose::FactorReset, &effects).await?)?;
+        let has_pages = doorward.settings().pages;
+        let link = has_pages.then(|| link(&doorward.public_base(), Purpose::FactorReset, &secret));
+        Ok(FactorResetTicket { secret, link })
+    }
 }
 
 /// Removes all second factors of the user of a link, and ends all their sessions. Whoever has a password must give it; a wrong one

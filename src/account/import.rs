@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::order::{OrderError, check_given, subject};
 use crate::{
     Doorward,
     credential::{factor::FactorKind, totp::TotpSecret},
@@ -33,6 +34,8 @@ pub(crate) enum Imported {
     IdTaken(Email),
     /// The user was not added, because these roles of theirs administer and the import may not add such users.
     Administers(Vec<String>),
+    /// The user was not added, because a role of theirs may do more than whoever imports them.
+    BeyondAuthority,
 }
 
 /// A page of imported hashes after the user with this id, and the id after which the next one starts, if there may be one.
@@ -53,7 +56,13 @@ pub(crate) async fn drop_hashes(
     doorward: &Doorward,
     users: &[UserId],
     by: &Administrator,
-) -> Result<usize, store::Error> {
+) -> Result<usize, OrderError> {
+    // Before the first is dropped.
+    for user in users {
+        if let Some(user) = doorward.user_by_id(*user).await? {
+            subject(Some(user), by)?;
+        }
+    }
     let mut dropped = 0;
     for user in users {
         let effects =
@@ -84,7 +93,11 @@ pub(crate) async fn import(
 ) -> Result<Vec<Imported>, store::Error> {
     let users: Vec<_> = imported.iter().map(with_factors).collect();
     let admin_roles: Vec<_> = users.iter().map(|user| admin_roles_of(doorward, user)).collect();
-    let is_allowed = |place: usize| options.admin_roles || admin_roles[place].is_empty();
+    let may_be_given: Vec<_> =
+        users.iter().map(|user| check_given(&user.roles, by).is_ok()).collect();
+    let is_allowed = |place: usize| {
+        may_be_given[place] && (options.admin_roles || admin_roles[place].is_empty())
+    };
     let allowed: Vec<usize> = (0..users.len()).filter(|place| is_allowed(*place)).collect();
     let mut added = vec![false; users.len()];
     if !options.only_check && !allowed.is_empty() {
@@ -115,6 +128,9 @@ pub(crate) async fn import(
     let outcome = |(place, imported): (usize, &UserToImport)| {
         if added[place] {
             return Imported::Added;
+        }
+        if !may_be_given[place] {
+            return Imported::BeyondAuthority;
         }
         let user = &imported.user;
         match (by_id.get(&user.id), by_email.get(&user.email.key())) {

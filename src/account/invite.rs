@@ -9,6 +9,7 @@ use super::{
     enumeration::on_tick,
     has_failure,
     one_time::{charge_guess, publish_wrong_code},
+    order::check_given,
     roles::{RoleError, parse as parse_role},
     sign_in::begin_attempt,
 };
@@ -23,7 +24,7 @@ use crate::{
     store::Effects,
     throttle::{Guess, LoginAttempt, MailPurpose},
     token::one_time::{LinkOrCode, MAX_GUESSES, OneTimeCode, OneTimeId, OneTimeSecret, Purpose},
-    user::{Email, EmailKey, Invitation, InvitationId, MAX_ROLES, Roles, User, UserId},
+    user::{Email, EmailKey, Invitation, InvitationId, MAX_ROLES, Role, Roles, User, UserId},
 };
 
 /// How long an invitation is valid unless the operator says otherwise.
@@ -480,6 +481,7 @@ pub(crate) async fn make_once(
     by: &Administrator,
 ) -> Result<Invited, InviteError> {
     let NewInvitation { email, roles, lifetime, by_hand } = invitation;
+    check_given(&roles.iter().filter_map(|role| Role::parse(role)).collect(), by)?;
     let email = Email::parse(email).map_err(InvalidInput::new("email"));
     let email = email.map_err(InviteError::Invalid)?;
     let roles = roles.iter().map(|role| parse_role(role)).collect::<Result<Roles, _>>();

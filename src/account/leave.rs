@@ -1,10 +1,8 @@
 //! Deleting an account: by its user, who proves that it is they, and by the operator.
 
 use super::{
-    UserError,
-    edit::EditError,
     effects::account_deleted,
-    look_up::require,
+    order::{Order, OrderError},
     proof::{ConfirmError, Proof, confirm},
 };
 use crate::{
@@ -31,34 +29,30 @@ pub(crate) async fn leave(
 }
 
 /// Deletes a user and what is stored about them, for an administrator. The audit trail keeps ids, kinds and times of events.
-pub(crate) async fn delete(
-    doorward: &Doorward,
-    user: UserId,
-    by: &Administrator,
-) -> Result<(), UserError> {
-    let user = require(doorward, user).await?;
-    match delete_version(doorward, &user, None, by).await {
-        Ok(()) => Ok(()),
-        Err(EditError::Store(error)) => Err(error.into()),
-        Err(_) => Err(UserError::NoSuchUser),
-    }
+#[derive(Default)]
+pub(crate) struct Delete {
+    /// Only the record of this version is deleted.
+    pub(crate) version: Option<UserVersion>,
 }
 
-/// The same. With `version`, only the record of this version is deleted.
-pub(crate) async fn delete_version(
-    doorward: &Doorward,
-    user: &User,
-    version: Option<UserVersion>,
-    by: &Administrator,
-) -> Result<(), EditError> {
-    let event = doorward.event_by_administrator(by, user.id, EventKind::UserDeleted);
-    let language = doorward.settings().mail.language;
-    let effects = account_deleted(doorward, user, DeletedBy::Operator, language).with(event);
-    let (store, now) = (doorward.store(), doorward.now());
-    match store.delete_user_of_version(user.id, version, now, &effects).await? {
-        Conditional::Done => Ok(()),
-        Conditional::Changed => Err(EditError::Changed),
-        Conditional::Gone => Err(EditError::NoSuchUser),
+impl Order for Delete {
+    type Outcome = ();
+
+    async fn carry_out(
+        self,
+        doorward: &Doorward,
+        user: &User,
+        by: &Administrator,
+    ) -> Result<(), OrderError> {
+        let event = doorward.event_by_administrator(by, user.id, EventKind::UserDeleted);
+        let language = doorward.settings().mail.language;
+        let effects = account_deleted(doorward, user, DeletedBy::Operator, language).with(event);
+        let (store, now) = (doorward.store(), doorward.now());
+        match store.delete_user_of_version(user.id, self.version, now, &effects).await? {
+            Conditional::Done => Ok(()),
+            Conditional::Changed => Err(OrderError::UserChanged),
+            Conditional::Gone => Err(OrderError::NoSuchUser),
+        }
     }
 }
 
@@ -67,7 +61,7 @@ impl Doorward {
     ///
     /// # Errors
     /// If there is no such user.
-    pub async fn delete_user(&self, user: UserId) -> Result<(), UserError> {
-        delete(self, user, &Administrator::APP).await
+    pub async fn delete_user(&self, user: UserId) -> Result<(), OrderError> {
+        self.order(Delete::default(), user).await
     }
 }

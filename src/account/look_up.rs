@@ -1,6 +1,6 @@
 //! Finding one user.
 
-use super::UserError;
+use super::order::OrderError;
 use crate::{
     Doorward, store,
     user::{EmailKey, User, UserId},
@@ -18,8 +18,8 @@ pub(crate) async fn user_by_id_or_email(
 }
 
 /// The user with this id, who must exist.
-pub(super) async fn require(doorward: &Doorward, id: UserId) -> Result<User, UserError> {
-    doorward.user_by_id(id).await?.ok_or(UserError::NoSuchUser)
+pub(super) async fn require(doorward: &Doorward, id: UserId) -> Result<User, OrderError> {
+    doorward.user_by_id(id).await?.ok_or(OrderError::NoSuchUser)
 }
 
 impl Doorward {

@@ -6,7 +6,6 @@ pub(crate) mod app_sign_in;
 pub(crate) mod audit;
 pub(crate) mod backup;
 pub(crate) mod change;
-pub(crate) mod disable;
 pub(crate) mod edit;
 mod effects;
 pub(crate) mod emergency;
@@ -28,6 +27,7 @@ pub(crate) mod mail_code;
 pub(crate) mod mail_queue;
 mod missing_factor;
 pub(crate) mod one_time;
+pub(crate) mod order;
 pub(crate) mod password;
 pub(crate) mod proof;
 pub(crate) mod refresh;
@@ -59,10 +59,9 @@ pub use self::{
     first_factor::SignInError,
     invite::{InvitationTicket, InviteError, Invited, NewInvitation},
     missing_factor::MissingFactor,
-    password::SetPasswordError,
+    order::OrderError,
     register::{NewUser, RegisterError},
     roles::RoleError,
-    verify::VerifyError,
 };
 use crate::{
     Caller, Doorward,
@@ -147,23 +146,6 @@ impl From<Throttled> for Failure {
     fn from(throttled: Throttled) -> Self {
         Self::Throttled { retry_after: throttled.retry_after }
     }
-}
-
-/// Why an operation on one user was not carried out.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum UserError {
-    /// The user does not exist.
-    #[error("there is no such user")]
-    NoSuchUser,
-    /// The database could not be used.
-    #[error(transparent)]
-    Store(#[from] store::Error),
-}
-
-/// Fails if the store has not found the user.
-fn require_found(found: bool) -> Result<(), UserError> {
-    if found { Ok(()) } else { Err(UserError::NoSuchUser) }
 }
 
 impl Doorward {

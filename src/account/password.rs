@@ -1,9 +1,9 @@
 //! Setting a password: by the user, who knows the current one, and by the operator.
 
 use super::{
-    Failure, InvalidInput, UserError,
+    InvalidInput,
     effects::{password_changed, with_secret},
-    has_failure,
+    order::{Attempts, Order, OrderError, require_found},
     proof::{ConfirmError, Proof, confirm},
 };
 use crate::{
@@ -12,28 +12,11 @@ use crate::{
     event::{Administrator, EventKind},
     fault::Fault,
     network::{Network, Requester},
-    store::{self, Effects, PasswordCondition},
+    store::{Effects, PasswordCondition},
     throttle::OwnChange,
     token::one_time::Purpose,
     user::{Email, Name, User, UserId},
 };
-
-/// Why the password was not set.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum SetPasswordError {
-    /// The password breaks a rule.
-    #[error(transparent)]
-    Invalid(InvalidInput),
-    /// The user does not exist.
-    #[error("there is no such user")]
-    NoSuchUser,
-    /// Hashing or the database.
-    #[error(transparent)]
-    Failed(Failure),
-}
-
-has_failure!(SetPasswordError);
 
 /// Checks a new password against the rules of the settings and the words that are easy to guess.
 pub(crate) fn parse(doorward: &Doorward, user: &User, sent: String) -> Result<Password, Fault> {
@@ -84,58 +67,74 @@ pub(crate) async fn change(
 }
 
 /// Sets a user's password for an administrator and ends all their sessions.
-pub(crate) async fn set(
-    doorward: &Doorward,
-    user: &User,
-    password: String,
-    by: &Administrator,
-) -> Result<(), SetPasswordError> {
-    let password = parse(doorward, user, password).map_err(InvalidInput::new("password"));
-    let password = password.map_err(SetPasswordError::Invalid)?;
-    let hash = doorward.hasher().hash(password, Network::LOOPBACK).await?;
-    let (condition, now) = (PasswordCondition::Unconditional, doorward.now());
-    let event = doorward.event_by_administrator(by, user.id, EventKind::PasswordChanged);
-    let effects = password_changed(doorward, user, doorward.settings().mail.language).with(event);
-    let is_set =
-        doorward.store().set_password(user.id, condition, &hash, None, now, &effects).await?;
-    // Failed logins of others must not keep the user from logging in with the new password.
-    doorward.clear_failures(&user.email.key()).await?;
-    if !is_set {
-        return Err(SetPasswordError::NoSuchUser);
+pub(crate) struct SetPassword {
+    pub(crate) password: String,
+}
+
+impl Order for SetPassword {
+    type Outcome = ();
+
+    async fn carry_out(
+        self,
+        doorward: &Doorward,
+        user: &User,
+        by: &Administrator,
+    ) -> Result<(), OrderError> {
+        let password = parse(doorward, user, self.password).map_err(InvalidInput::new("password"));
+        let password = password.map_err(OrderError::Invalid)?;
+        let hash = doorward.hasher().hash(password, Network::LOOPBACK).await?;
+        let (any, now, store) =
+            (PasswordCondition::Unconditional, doorward.now(), doorward.store());
+        let language = doorward.settings().mail.language;
+        let event = doorward.event_by_administrator(by, user.id, EventKind::PasswordChanged);
+        let effects = password_changed(doorward, user, language).with(event);
+        let is_set = store.set_password(user.id, any, &hash, None, now, &effects).await?;
+        // Failed logins of others must not keep the user from logging in with the new password.
+        doorward.clear_failures(&user.email.key()).await?;
+        require_found(is_set)
     }
-    Ok(())
 }
 
 /// Removes the password of a user and ends all their sessions, so that they have to set a new one: with the link that they are
-/// mailed, or with a reset code. Returns whether a link is mailed.
-pub(crate) async fn require_new(
-    doorward: &Doorward,
-    user: &User,
-    by: &Administrator,
-) -> Result<bool, UserError> {
-    // The link is bound to the password that it replaces, which is none.
+/// mailed, or with a reset code. One that somebody sets at the same time is removed, too.
+pub(crate) struct RequireNewPassword;
+
+impl Order for RequireNewPassword {
+    /// Whether a link is mailed.
+    type Outcome = bool;
+
+    async fn carry_out(
+        self,
+        doorward: &Doorward,
+        user: &User,
+        by: &Administrator,
+    ) -> Result<bool, OrderError> {
+        let mut attempts = Attempts::with(user);
+        loop {
+            let read = attempts.next(doorward).await?;
+            let is_mailed = doorward.sends_mail() && !read.disabled;
+            let effects = match is_mailed {
+                true => with_new_password_link(doorward, &read),
+                false => Effects::NONE,
+            };
+            let event = doorward.event_by_administrator(by, read.id, EventKind::PasswordRemoved);
+            let (store, version, now) = (doorward.store(), read.password_version, doorward.now());
+            if store.remove_password(read.id, version, now, &effects.with(event)).await? {
+                return Ok(is_mailed);
+            }
+        }
+    }
+}
+
+/// The mail with a link that is bound to the password that it replaces, which is none.
+fn with_new_password_link(doorward: &Doorward, user: &User) -> Effects {
     let without = User {
         password_hash: None,
         password_version: user.password_version.next(),
         ..user.clone()
     };
     let language = doorward.settings().mail.language;
-    let is_mailed = doorward.sends_mail() && !user.disabled;
-    let effects = match is_mailed {
-        true => with_secret(doorward, &without, Purpose::ResetPassword, &user.email, language),
-        false => Effects::NONE,
-    };
-    let event = doorward.event_by_administrator(by, user.id, EventKind::PasswordRemoved);
-    let (store, now, effects) = (doorward.store(), doorward.now(), effects.with(event));
-    match store.remove_password(user.id, user.password_version, now, &effects).await? {
-        true => Ok(is_mailed),
-        // Somebody has just set another one, with which they may be signed in.
-        false if store.user_by_id(user.id).await?.is_some() => {
-            let cause = "the password has changed in the meantime: try again";
-            Err(store::Error::Unavailable(cause.into()).into())
-        }
-        false => Err(UserError::NoSuchUser),
-    }
+    with_secret(doorward, &without, Purpose::ResetPassword, &user.email, language)
 }
 
 impl Doorward {
@@ -143,8 +142,7 @@ impl Doorward {
     ///
     /// # Errors
     /// If the password breaks a rule of the settings or there is no such user.
-    pub async fn set_password(&self, id: UserId, password: &str) -> Result<(), SetPasswordError> {
-        let user = self.user_by_id(id).await?.ok_or(SetPasswordError::NoSuchUser)?;
-        set(self, &user, password.to_owned(), &Administrator::APP).await
+    pub async fn set_password(&self, id: UserId, password: &str) -> Result<(), OrderError> {
+        self.order(SetPassword { password: password.to_owned() }, id).await
     }
 }

@@ -4,12 +4,12 @@
 use zeroize::Zeroizing;
 
 use super::{
-    Failure, InvalidInput, UserError,
+    Failure, InvalidInput,
     effects::{one_time_of, password_changed},
     has_failure,
     one_time::{self, FoundSecret},
+    order::{Order, OrderError, require_found},
     password::reject_known,
-    require_found,
 };
 use crate::{
     Doorward,
@@ -81,20 +81,26 @@ pub(crate) async fn reset(
     Ok(user)
 }
 
-/// Creates a code with which a user can set a password once within 30 minutes. It replaces any earlier code.
-pub(crate) async fn create_code(
-    doorward: &Doorward,
-    user: UserId,
-    by: &Administrator,
-) -> Result<OneTimeSecret, UserError> {
-    let found = doorward.store().user_by_id(user).await?.ok_or(UserError::NoSuchUser)?;
-    let one_time = one_time_of(doorward, &found, Purpose::OperatorReset);
-    let code = doorward.one_time_secrets().secret(one_time.id, one_time.purpose);
-    let event = doorward.event_by_administrator(by, user, EventKind::ResetCodeCreated);
-    let effects = Effects { secrets: vec![one_time], ..event.into() };
-    let added = doorward.store().replace_one_time(user, Purpose::OperatorReset, &effects).await?;
-    require_found(added)?;
-    Ok(code)
+/// Makes a code with which a user can set a password once within 30 minutes. It replaces any earlier code.
+pub(crate) struct MakeResetCode;
+
+impl Order for MakeResetCode {
+    type Outcome = OneTimeSecret;
+
+    async fn carry_out(
+        self,
+        doorward: &Doorward,
+        user: &User,
+        by: &Administrator,
+    ) -> Result<OneTimeSecret, OrderError> {
+        let one_time = one_time_of(doorward, user, Purpose::OperatorReset);
+        let code = doorward.one_time_secrets().secret(one_time.id, one_time.purpose);
+        let event = doorward.event_by_administrator(by, user.id, EventKind::ResetCodeCreated);
+        let effects = Effects { secrets: vec![one_time], ..event.into() };
+        let store = doorward.store();
+        require_found(store.replace_one_time(user.id, Purpose::OperatorReset, &effects).await?)?;
+        Ok(code)
+    }
 }
 
 impl Doorward {
@@ -103,7 +109,7 @@ impl Doorward {
     ///
     /// # Errors
     /// If there is no such user.
-    pub async fn create_reset_code(&self, user: UserId) -> Result<OneTimeSecret, UserError> {
-        create_code(self, user, &Administrator::APP).await
+    pub async fn create_reset_code(&self, user: UserId) -> Result<OneTimeSecret, OrderError> {
+        self.order(MakeResetCode, user).await
     }
 }

@@ -1,14 +1,14 @@
 //! Granting and revoking roles.
 
+use super::order::{Order, OrderError, check_given};
 use crate::{
     Doorward,
     access::admin_role::AdminRoles,
     event::{Administrator, EventKind},
-    store,
     user::{MAX_ROLES, Role, User, UserId},
 };
 
-/// Why a role was neither granted nor revoked.
+/// What is wrong with a role.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RoleError {
@@ -18,12 +18,6 @@ pub enum RoleError {
     /// The user has the maximum number of roles.
     #[error("the user has {MAX_ROLES} roles already, which is the most that a user can have")]
     TooMany,
-    /// The user does not exist.
-    #[error("there is no such user")]
-    NoSuchUser,
-    /// The database could not be used.
-    #[error(transparent)]
-    Store(#[from] store::Error),
 }
 
 /// Whether nobody has the role `admin`. Only a small service is asked: reading all users of a large one takes long, and its
@@ -37,46 +31,64 @@ pub(crate) async fn lack_admin(doorward: &Doorward) -> bool {
     })
 }
 
-/// Grants a role. False if the user has it already. One that administers the service voids the reset codes and links that others have
-/// made for the user.
-pub(crate) async fn grant(
-    doorward: &Doorward,
-    user: &User,
-    role: &str,
-    by: &Administrator,
-) -> Result<bool, RoleError> {
-    let role = parse(role)?;
-    if !user.roles.contains(role.as_str()) && user.roles.iter().count() >= MAX_ROLES {
-        return Err(RoleError::TooMany);
-    }
-    let kind = EventKind::RoleGranted(role.clone());
-    let effects = doorward.event_by_administrator(by, user.id, kind).into();
-    let (store, now) = (doorward.store(), doorward.now());
-    let is_granted = match doorward.settings().admin_roles.administers(&role) {
-        true => store.grant_admin_role(user.id, &role, now, &effects).await?,
-        false => store.grant_role(user.id, &role, now, &effects).await?,
-    };
-    if !is_granted
-        && let Some(user) = store.user_by_id(user.id).await?
-        && !user.roles.contains(role.as_str())
-    {
-        // Others were granted in the meantime.
-        return Err(RoleError::TooMany);
-    }
-    Ok(is_granted)
+/// Grants a role. One that administers the service voids the reset codes and links that others have made for the user.
+pub(crate) struct GrantRole {
+    pub(crate) role: String,
 }
 
-/// Revokes a role. False if the user does not have it.
-pub(crate) async fn revoke(
-    doorward: &Doorward,
-    user: UserId,
-    role: &str,
-    by: &Administrator,
-) -> Result<bool, RoleError> {
-    let role = parse(role)?;
-    let kind = EventKind::RoleRevoked(role.clone());
-    let effects = doorward.event_by_administrator(by, user, kind).into();
-    Ok(doorward.store().revoke_role(user, &role, doorward.now(), &effects).await?)
+impl Order for GrantRole {
+    /// False if the user has it already.
+    type Outcome = bool;
+
+    async fn carry_out(
+        self,
+        doorward: &Doorward,
+        user: &User,
+        by: &Administrator,
+    ) -> Result<bool, OrderError> {
+        let role = parse(&self.role).map_err(OrderError::Role)?;
+        check_given(&[role.clone()].into_iter().collect(), by)?;
+        if !user.roles.contains(role.as_str()) && user.roles.iter().count() >= MAX_ROLES {
+            return Err(OrderError::Role(RoleError::TooMany));
+        }
+        let kind = EventKind::RoleGranted(role.clone());
+        let effects = doorward.event_by_administrator(by, user.id, kind).into();
+        let (store, now) = (doorward.store(), doorward.now());
+        let is_granted = match doorward.settings().admin_roles.administers(&role) {
+            true => store.grant_admin_role(user.id, &role, now, &effects).await?,
+            false => store.grant_role(user.id, &role, now, &effects).await?,
+        };
+        if !is_granted
+            && let Some(user) = store.user_by_id(user.id).await?
+            && !user.roles.contains(role.as_str())
+        {
+            // Others were granted in the meantime.
+            return Err(OrderError::Role(RoleError::TooMany));
+        }
+        Ok(is_granted)
+    }
+}
+
+/// Revokes a role.
+pub(crate) struct RevokeRole {
+    pub(crate) role: String,
+}
+
+impl Order for RevokeRole {
+    /// False if the user does not have it.
+    type Outcome = bool;
+
+    async fn carry_out(
+        self,
+        doorward: &Doorward,
+        user: &User,
+        by: &Administrator,
+    ) -> Result<bool, OrderError> {
+        let role = parse(&self.role).map_err(OrderError::Role)?;
+        let kind = EventKind::RoleRevoked(role.clone());
+        let effects = doorward.event_by_administrator(by, user.id, kind).into();
+        Ok(doorward.store().revoke_role(user.id, &role, doorward.now(), &effects).await?)
+    }
 }
 
 pub(super) fn parse(role: &str) -> Result<Role, RoleError> {
@@ -88,17 +100,15 @@ impl Doorward {
     ///
     /// # Errors
     /// If the text is not a role, the user has too many roles or there is no such user.
-    pub async fn grant_role(&self, id: UserId, role: &str) -> Result<bool, RoleError> {
-        let user = self.user_by_id(id).await?.ok_or(RoleError::NoSuchUser)?;
-        grant(self, &user, role, &Administrator::APP).await
+    pub async fn grant_role(&self, id: UserId, role: &str) -> Result<bool, OrderError> {
+        self.order(GrantRole { role: role.to_owned() }, id).await
     }
 
     /// Revokes a role of a user, as `doorward user revoke` does. Returns whether that changed anything.
     ///
     /// # Errors
     /// If the text is not a role or there is no such user.
-    pub async fn revoke_role(&self, id: UserId, role: &str) -> Result<bool, RoleError> {
-        let user = self.user_by_id(id).await?.ok_or(RoleError::NoSuchUser)?;
-        revoke(self, user.id, role, &Administrator::APP).await
+    pub async fn revoke_role(&self, id: UserId, role: &str) -> Result<bool, OrderError> {
+        self.order(RevokeRole { role: role.to_owned() }, id).await
     }
 }

@@ -165,7 +165,7 @@ mod tests {
                 doorward.store().grant_role(user.id, &role, NOW, &Effects::NONE).await.unwrap();
             }
             if number == 5 {
-                doorward.store().disable_user(user.id, NOW, &Effects::NONE).await.unwrap();
+                doorward.disable_user(user.id).await.unwrap();
             }
         }
         doorward

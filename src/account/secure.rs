@@ -3,17 +3,18 @@
 use std::time::Duration;
 
 use super::{
-    UserError,
     effects::{account_secured, one_time_of},
+    look_up::require,
+    order::{Attempts, Order, OrderError},
 };
 use crate::{
     Doorward,
     clock::Timestamp,
     config::parse_duration,
     event::{AccessEnded, Administrator, EventKind},
-    store::{self, Conditional, Effects},
+    store::{Conditional, Effects},
     token::one_time::{OneTimeSecret, Purpose},
-    user::{Email, HeldFactors, User, UserId},
+    user::{Email, HeldFactors, User},
 };
 
 /// Which second factors are removed. Whoever has taken over an account may have added one, and a passkey signs in by itself.
@@ -70,52 +71,61 @@ pub(crate) struct SecuredAccount {
 /// Ends the sessions, API keys, trusted browsers, links, codes and invitations of a user, removes their password and the second factors
 /// that were added lately, and makes the way in for the right person: a mailed link, or a code if `may_mail` is false, no mail is sent,
 /// the user is disabled, or the address was changed lately and so may be a stranger's.
-pub(crate) async fn secure(
-    doorward: &Doorward,
-    user: UserId,
-    factors: RemovedFactors,
-    may_mail: bool,
-    by: &Administrator,
-) -> Result<SecuredAccount, UserError> {
-    /// The user may change between the reading and the writing. Each attempt reads what was written.
-    const ATTEMPTS: usize = 10;
-    for _ in 0..ATTEMPTS {
-        let read = doorward.store().user_by_id(user).await?.ok_or(UserError::NoSuchUser)?;
-        let now = doorward.now();
-        // A change of the address makes another one, which the write notices.
-        let mut earlier_emails = doorward.store().earlier_emails(&read, now).await?;
-        earlier_emails.retain(|email| *email != read.email);
-        // The link and the code are bound to the password that they replace, which is none.
-        let without = User {
-            password_hash: None,
-            password_version: read.password_version.next(),
-            ..read.clone()
-        };
-        let is_mailed =
-            may_mail && doorward.sends_mail() && !read.disabled && earlier_emails.is_empty();
-        let (effects, way_in) = match is_mailed {
-            true => (account_secured(doorward, &without), WayIn::Mailed),
-            false => {
-                let one_time = one_time_of(doorward, &without, Purpose::OperatorReset);
-                let code = doorward.one_time_secrets().secret(one_time.id, one_time.purpose);
-                (Effects { secrets: vec![one_time], ..Effects::NONE }, WayIn::Code(code))
+pub(crate) struct Secure {
+    pub(crate) factors: RemovedFactors,
+    pub(crate) may_mail: bool,
+}
+
+impl Order for Secure {
+    type Outcome = SecuredAccount;
+
+    async fn carry_out(
+        self,
+        doorward: &Doorward,
+        user: &User,
+        by: &Administrator,
+    ) -> Result<SecuredAccount, OrderError> {
+        let Self { factors, may_mail } = self;
+        let mut attempts = Attempts::with(user);
+        loop {
+            let read = attempts.next(doorward).await?;
+            let now = doorward.now();
+            // A change of the address makes another one, which the write notices.
+            let mut earlier_emails = doorward.store().earlier_emails(&read, now).await?;
+            earlier_emails.retain(|email| *email != read.email);
+            let is_mailed =
+                may_mail && doorward.sends_mail() && !read.disabled && earlier_emails.is_empty();
+            let (effects, way_in) = way_in(doorward, &read, is_mailed);
+            let kind = EventKind::UserSecured { ended: None };
+            let effects = effects.with(doorward.event_by_administrator(by, read.id, kind));
+            let since = factors.since(now);
+            let (outcome, ended) =
+                doorward.store().secure_user(&read, since, now, &effects).await?;
+            match outcome {
+                Conditional::Gone => return Err(OrderError::NoSuchUser),
+                Conditional::Changed => continue,
+                Conditional::Done => {}
             }
-        };
-        let kind = EventKind::UserSecured { ended: None };
-        let effects = effects.with(doorward.event_by_administrator(by, user, kind));
-        let since = factors.since(now);
-        let (outcome, ended) = doorward.store().secure_user(&read, since, now, &effects).await?;
-        match outcome {
-            Conditional::Gone => return Err(UserError::NoSuchUser),
-            Conditional::Changed => continue,
-            Conditional::Done => {}
+            let user = require(doorward, read.id).await?;
+            let factors = doorward.store().factors_of(&user, now).await?;
+            return Ok(SecuredAccount { user, ended, way_in, factors, earlier_emails });
         }
-        let user = doorward.store().user_by_id(user).await?.ok_or(UserError::NoSuchUser)?;
-        let factors = doorward.store().factors_of(&user, now).await?;
-        return Ok(SecuredAccount { user, ended, way_in, factors, earlier_emails });
     }
-    let cause = "the user changes all the time: try again";
-    Err(store::Error::Unavailable(cause.into()).into())
+}
+
+/// How a person gets in again. The link and the code are bound to the password that they replace, which is none.
+fn way_in(doorward: &Doorward, read: &User, is_mailed: bool) -> (Effects, WayIn) {
+    let without = User {
+        password_hash: None,
+        password_version: read.password_version.next(),
+        ..read.clone()
+    };
+    if is_mailed {
+        return (account_secured(doorward, &without), WayIn::Mailed);
+    }
+    let one_time = one_time_of(doorward, &without, Purpose::OperatorReset);
+    let code = doorward.one_time_secrets().secret(one_time.id, one_time.purpose);
+    (Effects { secrets: vec![one_time], ..Effects::NONE }, WayIn::Code(code))
 }
 
 #[cfg(test)]

@@ -1,6 +1,10 @@
 //! The sessions of a user: listing and ending them.
 
-use super::{effects::sessions_ended, keys::valid_of_user};
+use super::{
+    effects::sessions_ended,
+    keys::valid_of_user,
+    order::{Order, OrderError},
+};
 use crate::{
     Caller, Doorward,
     event::{Administrator, EventKind},
@@ -8,8 +12,7 @@ use crate::{
     network::Requester,
     session::{Session, SessionId},
     store,
-    store::Effects,
-    user::UserId,
+    user::{User, UserId},
 };
 
 /// The sessions of a user that have not expired, oldest first.
@@ -74,16 +77,26 @@ pub(crate) async fn end(
     doorward.store().end_session(user, session, doorward.now(), &effects).await
 }
 
-/// Ends one session of a user for an administrator. False if they have no such session.
-pub(crate) async fn end_of_user(
-    doorward: &Doorward,
-    user: UserId,
-    session: SessionId,
-    by: &Administrator,
-) -> Result<bool, store::Error> {
-    let kind = EventKind::SessionEnded { session };
-    let effects = doorward.event_by_administrator(by, user, kind).into();
-    doorward.store().end_session(user, session, doorward.now(), &effects).await
+/// Ends one session of a user for an administrator.
+pub(crate) struct EndSession {
+    pub(crate) session: SessionId,
+}
+
+impl Order for EndSession {
+    /// False if they have no such session.
+    type Outcome = bool;
+
+    async fn carry_out(
+        self,
+        doorward: &Doorward,
+        user: &User,
+        by: &Administrator,
+    ) -> Result<bool, OrderError> {
+        let Self { session } = self;
+        let kind = EventKind::SessionEnded { session };
+        let effects = doorward.event_by_administrator(by, user.id, kind).into();
+        Ok(doorward.store().end_session(user.id, session, doorward.now(), &effects).await?)
+    }
 }
 
 /// What came of ending all sessions of a user.
@@ -94,19 +107,23 @@ pub(crate) struct AllEnded {
 }
 
 /// Ends all sessions of a user for an administrator.
-pub(crate) async fn end_all_of_user(
-    doorward: &Doorward,
-    user: UserId,
-    by: &Administrator,
-) -> Result<AllEnded, store::Error> {
-    let effects = match doorward.store().user_by_id(user).await? {
-        Some(user) => sessions_ended(doorward, &user, EndedBy::Operator),
-        None => Effects::NONE,
-    };
-    let kind = EventKind::SessionsEnded { count: None };
-    let effects = effects.with(doorward.event_by_administrator(by, user, kind));
-    let sessions = doorward.store().end_sessions(user, doorward.now(), &effects).await?;
-    Ok(AllEnded { sessions, keys_left: valid_of_user(doorward, user).await?.len() })
+pub(crate) struct EndSessions;
+
+impl Order for EndSessions {
+    type Outcome = AllEnded;
+
+    async fn carry_out(
+        self,
+        doorward: &Doorward,
+        user: &User,
+        by: &Administrator,
+    ) -> Result<AllEnded, OrderError> {
+        let kind = EventKind::SessionsEnded { count: None };
+        let effects = sessions_ended(doorward, user, EndedBy::Operator)
+            .with(doorward.event_by_administrator(by, user.id, kind));
+        let sessions = doorward.store().end_sessions(user.id, doorward.now(), &effects).await?;
+        Ok(AllEnded { sessions, keys_left: valid_of_user(doorward, user.id).await?.len() })
+    }
 }
 
 impl Doorward {
@@ -114,8 +131,8 @@ impl Doorward {
     /// refused from the next request on. API keys of the user still count.
     ///
     /// # Errors
-    /// If the database cannot be written.
-    pub async fn end_sessions(&self, user: UserId) -> Result<usize, store::Error> {
-        Ok(end_all_of_user(self, user, &Administrator::APP).await?.sessions)
+    /// If there is no such user.
+    pub async fn end_sessions(&self, user: UserId) -> Result<usize, OrderError> {
+        Ok(self.order(EndSessions, user).await?.sessions)
     }
 }

@@ -1,6 +1,6 @@
 //! The methods for an embedding app, from registration to deletion.
 
-use super::{factor_reset::FactorResetError, *};
+use super::{factor_reset::FactorResetError, order::Order, *};
 use crate::{
     Doorward, Settings,
     config::DatabaseUrl,
@@ -183,7 +183,7 @@ async fn roles_are_granted_and_revoked_once() {
     assert!(doorward.revoke_role(id, "staff").await.unwrap());
     assert!(!doorward.revoke_role(id, "staff").await.unwrap());
     let invalid = doorward.grant_role(id, "two words").await;
-    assert!(matches!(invalid, Err(RoleError::Invalid(_))), "{invalid:?}");
+    assert!(matches!(invalid, Err(OrderError::Role(RoleError::Invalid(_)))), "{invalid:?}");
 }
 
 #[tokio::test]
@@ -192,10 +192,31 @@ async fn only_the_current_address_of_a_user_is_verified() {
     let doorward = open(folder.path()).await;
     let id = register(&doorward).await.user.id;
     let old = doorward.verify_email(id, "old@example.com").await;
-    assert!(matches!(old, Err(VerifyError::UserChanged)), "{old:?}");
+    assert!(matches!(old, Err(OrderError::UserChanged)), "{old:?}");
     assert!(doorward.verify_email(id, EMAIL).await.unwrap());
     assert!(!doorward.verify_email(id, &EMAIL.to_uppercase()).await.unwrap());
     assert!(doorward.user_by_id(id).await.unwrap().unwrap().email_verified);
+}
+
+/// The user is changed after they were read.
+#[tokio::test]
+async fn an_order_is_carried_out_on_what_others_have_written_but_no_other_address_is_verified() {
+    let folder = tempfile::tempdir().unwrap();
+    let doorward = open(folder.path()).await;
+    let read = register(&doorward).await.user;
+    doorward.set_password(read.id, "another horse").await.unwrap();
+    let by = &Administrator::APP;
+    order::RequireNewPassword.carry_out(&doorward, &read, by).await.unwrap();
+    let email = Email::parse("ada@elsewhere.example".to_owned()).unwrap();
+    let now = doorward.now();
+    let changed = doorward.store().change_user(read.id, None, Some(&email), now, &Effects::NONE);
+    changed.await.unwrap();
+    let refused = order::Edit::verified(true).carry_out(&doorward, &read, by).await;
+    assert!(matches!(refused.map(|edited| edited.user), Err(OrderError::UserChanged)));
+    order::Edit::disabled(true).carry_out(&doorward, &read, by).await.unwrap();
+    let user = doorward.user_by_id(read.id).await.unwrap().unwrap();
+    assert!(user.disabled && !user.has_password() && !user.email_verified);
+    assert_eq!(user.email, email);
 }
 
 #[tokio::test]
@@ -254,7 +275,7 @@ async fn every_change_and_every_failed_login_is_one_event() {
     let effects =
         Event::by_administrator(&Administrator::APP, Some(user.id), now, EventKind::UserDisabled)
             .into();
-    assert!(!store.disable_user(user.id, now, &effects).await.unwrap());
+    assert!(!store.delete_user(user.id, now, &effects).await.unwrap());
     assert!(!store.end_session(user.id, session.id, now, &effects).await.unwrap());
     assert_eq!(kinds(), []);
 }
@@ -569,9 +590,9 @@ async fn every_method_reports_an_unknown_user() {
         doorward.grant_role(nobody, "staff").await.unwrap_err().to_string(),
         doorward.revoke_role(nobody, "staff").await.unwrap_err().to_string(),
         doorward.verify_email(nobody, EMAIL).await.unwrap_err().to_string(),
+        doorward.end_sessions(nobody).await.unwrap_err().to_string(),
     ];
-    assert_eq!(errors, [(); 8].map(|()| "there is no such user"));
-    assert_eq!(doorward.end_sessions(nobody).await.unwrap(), 0);
+    assert_eq!(errors, [(); 9].map(|()| "there is no such user"));
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! Verifying e-mail addresses: by a mailed link or code, or by the operator.
+//! Verifying e-mail addresses: by a mailed link or code.
 
 use super::{
     effects::{charge_mail, email_changed, leading_to, with_secret},
@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     Doorward,
-    event::{Administrator, EventKind},
+    event::EventKind,
     network::Requester,
     store::{self, Effects, OneTimeUse},
     throttle::MailPurpose,
@@ -14,23 +14,8 @@ use crate::{
         cookie::MailedTarget,
         one_time::{LinkOrCode, MAX_GUESSES, Purpose},
     },
-    user::{EmailKey, User, UserId},
+    user::User,
 };
-
-/// Why the mark of an e-mail address was not changed.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum VerifyError {
-    /// The user has another e-mail address, or was changed in the meantime.
-    #[error("the user has changed in the meantime: check the e-mail address and try again")]
-    UserChanged,
-    /// The user does not exist.
-    #[error("there is no such user")]
-    NoSuchUser,
-    /// The database could not be used.
-    #[error(transparent)]
-    Store(#[from] store::Error),
-}
 
 /// Mails a user a new link that verifies their address, unless it is verified. The link may lead back to an app.
 pub(crate) async fn send(
@@ -112,37 +97,4 @@ pub(crate) async fn verify(
     refund(guess);
     doorward.throttle().clear_mails(&user.email.key());
     Ok(user)
-}
-
-/// Marks the user's current address as verified or not. False if it is marked so already.
-pub(crate) async fn set_verified(
-    doorward: &Doorward,
-    user: &User,
-    verified: bool,
-    by: &Administrator,
-) -> Result<bool, VerifyError> {
-    let now = doorward.now();
-    let kind = EventKind::EmailVerificationSet { verified };
-    let effects = doorward.event_by_administrator(by, user.id, kind).into();
-    let (store, email) = (doorward.store(), &user.email);
-    let changed = store.set_email_verified(user.id, email, verified, now, &effects).await?;
-    if !changed && user.email_verified != verified {
-        return Err(VerifyError::UserChanged);
-    }
-    Ok(changed)
-}
-
-impl Doorward {
-    /// Marks this e-mail address of a user as verified, as `doorward user verify` does. Returns whether that changed
-    /// anything.
-    ///
-    /// # Errors
-    /// If there is no such user, or the user has another address.
-    pub async fn verify_email(&self, id: UserId, email: &str) -> Result<bool, VerifyError> {
-        let user = self.user_by_id(id).await?.ok_or(VerifyError::NoSuchUser)?;
-        if user.email.key() != EmailKey::of(email) {
-            return Err(VerifyError::UserChanged);
-        }
-        set_verified(self, &user, true, &Administrator::APP).await
-    }
 }

@@ -17,7 +17,9 @@ use crate::{
     Doorward, OpenError,
     account::{
         OpenedSession,
+        edit::Edit,
         look_up::user_by_id_or_email,
+        order::OrderError,
         session_start::{Authentication, NotBegun, begin_session},
     },
     clock::{Clock, Timestamp},
@@ -71,6 +73,8 @@ pub(crate) enum StartError {
     Store(#[from] store::Error),
     #[error(transparent)]
     Busy(#[from] Busy),
+    #[error(transparent)]
+    Order(#[from] OrderError),
 }
 
 /// There is no such user.
@@ -241,20 +245,12 @@ impl DevServer {
         let (store, now, id) = (doorward.store(), doorward.now(), user.id);
         let none = &Effects::NONE;
         // First, because the address may be taken.
-        let user = match (&name, &email) {
-            (None, None) => user,
-            (name, email) => {
-                let changed = store.change_user(id, name.as_ref(), email.as_ref(), now, none);
-                changed.await?.unwrap_or(user)
-            }
-        };
+        let edit = Edit { name, email, email_verified: verified, disabled, version: None };
+        edit.apply(&doorward, &user, |_, _| Effects::NONE).await?;
         if let Some(password) = password {
             let hash = doorward.hasher().hash(password, Network::LOOPBACK).await?;
             let condition = PasswordCondition::Unconditional;
             store.set_password(id, condition, &hash, None, now, none).await?;
-        }
-        if let Some(verified) = verified {
-            store.set_email_verified(id, &user.email, verified, now, none).await?;
         }
         for role in roles.iter().flat_map(Roles::iter).filter_map(Role::parse) {
             store.grant_role(id, &role, now, none).await?;
@@ -262,11 +258,6 @@ impl DevServer {
         let is_revoked = |role: &&str| roles.as_ref().is_some_and(|kept| !kept.contains(role));
         for role in user.roles.iter().filter(is_revoked).filter_map(Role::parse) {
             store.revoke_role(id, &role, now, none).await?;
-        }
-        match disabled {
-            Some(true) => drop(store.disable_user(id, now, none).await?),
-            Some(false) => drop(store.enable_user(id, none).await?),
-            None => {}
         }
         Ok(store.user_by_id(id).await?.unwrap_or(user))
     }

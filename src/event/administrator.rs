@@ -6,7 +6,7 @@ use super::{Actor, Authority, Right};
 use crate::{
     network::{ClientInfo, Requester},
     request_id::RequestId,
-    user::UserId,
+    user::{Roles, UserId},
 };
 
 /// Who gives an order: the operator on the machine, a user whose role allows it, or the holder of an API key.
@@ -40,6 +40,11 @@ impl Administrator {
         };
         let (client, request_id) = (Some(requester.client.clone()), requester.request_id);
         Self { actor, client, request_id, authority: Some(authority) }
+    }
+
+    /// Whether they may change somebody with these roles, and give these roles to others.
+    pub fn may_manage(&self, roles: &Roles) -> bool {
+        self.authority.as_ref().is_none_or(|authority| authority.covers(roles))
     }
 
     /// The user whose rights they use: the one who is signed in, or the owner of the key.

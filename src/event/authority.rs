@@ -11,7 +11,7 @@ use crate::{
 /// By what right somebody gives orders, and whom they may change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Authority {
-    /// Roles that may do more: nobody who has one is changed.
+    /// Roles that may do more: nobody who has one is changed, and nobody gets one.
     beyond: Arc<[Role]>,
     right: Right,
 }
@@ -53,7 +53,7 @@ impl Authority {
         &self.right
     }
 
-    /// Whether somebody with these roles may be changed.
+    /// Whether somebody with these roles may be changed, and somebody else may get these roles.
     pub fn covers(&self, roles: &Roles) -> bool {
         !self.beyond.iter().any(|role| roles.contains(role.as_str()))
     }

@@ -1,5 +1,5 @@
 //! Who administers the service: the operator on this machine, a user whose role allows it, or the holder of an API key. A handler
-//! that takes `Admin<S>` runs only for somebody with the scope `S`.
+//! that takes `Admin<N>` runs only for somebody who has what `N` needs.
 
 use std::{fmt, marker::PhantomData, net::IpAddr, ops::Deref, sync::Arc};
 
@@ -19,7 +19,7 @@ use crate::{
         refusals::{DecisionId, Refused, RefusedBy},
         scope::{Scope, Scopes},
     },
-    account::proof::is_fresh,
+    account::{order::Needs, proof::is_fresh},
     config::ReadSettings,
     credential::api_key::KEY_PREFIX,
     doorward::LacksFactor,
@@ -37,76 +37,55 @@ pub struct Operator {
     pub read_settings: Arc<ReadSettings>,
 }
 
-/// A scope as a type, so that the argument of a handler says what it needs.
-pub(super) trait Needs {
-    const SCOPE: Scope;
-}
-
-/// Declares a type for each scope.
-macro_rules! needs {
+/// Declares a type for each scope that reads. What changes something is an order (`account/order.rs`).
+macro_rules! reads {
     ($($scope:ident),+) => {
         $(pub(super) enum $scope {}
 
         impl Needs for $scope {
             const SCOPE: Scope = Scope::$scope;
+            const FRESH: bool = false;
         })+
     };
 }
 
-needs!(
+reads!(
     UsersRead,
-    UsersWrite,
-    UsersDelete,
     InvitationsRead,
-    InvitationsWrite,
     AuditRead,
     GuardsRead,
     SigningKeysRead,
-    SigningKeysWrite,
     MailRead,
-    MailWrite,
     KeysRead,
-    KeysWrite,
-    StatusRead,
-    Emergency
+    StatusRead
 );
 
-/// Somebody who may do what the scope `S` says. Only the extractor constructs it.
-pub(super) struct Admin<S>(Administrator, Scopes, PhantomData<S>);
-
-/// As [`Admin`], for what cannot be undone or gives access away: a person must have signed in within the last 10 minutes.
-pub(super) struct FreshAdmin<S>(Administrator, Scopes, PhantomData<S>);
+/// Somebody who has what `N` needs: an order, or a scope that reads. Only the extractor constructs it.
+pub(super) struct Admin<N>(Administrator, Scopes, PhantomData<N>);
 
 /// The operator on this machine. What it guards is of no use to anybody else, or gives away every secret.
 pub(super) struct OperatorOnly(Operator);
 
-macro_rules! is_administrator {
-    ($guard:ident) => {
-        impl<S> $guard<S> {
-            /// Everything that they may do.
-            pub(super) fn scopes(&self) -> Scopes {
-                self.1
-            }
-        }
-
-        impl<S> Deref for $guard<S> {
-            type Target = Administrator;
-
-            fn deref(&self) -> &Administrator {
-                &self.0
-            }
-        }
-
-        impl<S: Needs> fmt::Debug for $guard<S> {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.debug_tuple(stringify!($guard)).field(&S::SCOPE).field(&self.0).finish()
-            }
-        }
-    };
+impl<N> Admin<N> {
+    /// Everything that they may do.
+    pub(super) fn scopes(&self) -> Scopes {
+        self.1
+    }
 }
 
-is_administrator!(Admin);
-is_administrator!(FreshAdmin);
+impl<N> Deref for Admin<N> {
+    type Target = Administrator;
+
+    fn deref(&self) -> &Administrator {
+        &self.0
+    }
+}
+
+impl<N: Needs> fmt::Debug for Admin<N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Admin").field(&N::SCOPE).field(&self.0).finish()
+    }
+}
 
 impl Deref for OperatorOnly {
     type Target = Operator;
@@ -116,23 +95,14 @@ impl Deref for OperatorOnly {
     }
 }
 
-impl<S: Needs> FromRequestParts<Doorward> for Admin<S> {
-    type Rejection = Error;
-
-    async fn from_request_parts(parts: &mut Parts, doorward: &Doorward) -> Result<Self, Error> {
-        let identified = identify_administrator(parts, doorward, S::SCOPE).await?;
-        Ok(Self(identified.administrator, identified.scopes, PhantomData))
-    }
-}
-
-impl<S: Needs> FromRequestParts<Doorward> for FreshAdmin<S> {
+impl<N: Needs> FromRequestParts<Doorward> for Admin<N> {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, doorward: &Doorward) -> Result<Self, Error> {
         let Identified { administrator, scopes, person } =
-            identify_administrator(parts, doorward, S::SCOPE).await?;
+            identify_administrator(parts, doorward, N::SCOPE).await?;
         match person {
-            Some(caller) if !is_fresh(doorward, &caller.user, &caller.session) => {
+            Some(caller) if N::FRESH && !is_fresh(doorward, &caller.user, &caller.session) => {
                 Err(Error::SignInAgain)
             }
             _ => Ok(Self(administrator, scopes, PhantomData)),

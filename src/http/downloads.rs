@@ -9,7 +9,7 @@ use axum::{
 use serde::Serialize;
 
 use super::{
-    admin::{AuditRead, UsersRead},
+    admin::AuditRead,
     answer::NoStore,
     api::{
         admin::{audit, person},
@@ -20,11 +20,11 @@ use super::{
     pages::{
         Pages, SignedInVisit,
         account::ACCOUNT,
-        admin::{AdminVisit, FreshAdminVisit, user::UserPath},
+        admin::{AdminVisit, user::UserPath},
     },
     standing::Standing,
 };
-use crate::account::proof::is_fresh;
+use crate::account::{order::ExportUsers, proof::is_fresh};
 
 /// `POST /account/export`: what `GET /api/me/export` answers.
 pub(super) async fn account(visit: SignedInVisit) -> Result<Response, Error> {
@@ -36,10 +36,7 @@ pub(super) async fn account(visit: SignedInVisit) -> Result<Response, Error> {
 }
 
 /// `POST /admin/users/{id}/export`: everything that is stored about the user.
-pub(super) async fn user(
-    visit: FreshAdminVisit<UsersRead>,
-    id: UserPath,
-) -> Result<Response, Error> {
+pub(super) async fn user(visit: AdminVisit<ExportUsers>, id: UserPath) -> Result<Response, Error> {
     let user = visit.user(id).await?;
     let exported = person::exported(visit.doorward(), &user, &visit.by).await?;
     Ok(json_file(exported, "attachment; filename=\"user.json\""))

@@ -89,6 +89,8 @@ pub enum Error {
     NeedsHttps,
     /// An order of an administrator that cannot be carried out, with the status and the reason.
     NotDone(StatusCode, String),
+    /// Somebody wants to change a user who may do more than they, or to give a role that may.
+    BeyondAuthority(&'static str),
     /// Too many attempts. The client has to wait this long.
     Throttled(Duration),
     /// A bug or a damaged database. The cause goes to the log only.
@@ -182,13 +184,6 @@ impl Error {
         }
     }
 
-    /// The answer to whoever wants to change a user who may do more than they.
-    pub(super) fn beyond_authority() -> Self {
-        let reason =
-            "this user may do more than you: somebody who may do the same has to change them";
-        Self::NotDone(StatusCode::FORBIDDEN, reason.to_owned())
-    }
-
     /// When a client should retry after an internal failure.
     pub(super) const RETRY_AFTER: Duration = Duration::from_secs(1);
 
@@ -200,9 +195,11 @@ impl Error {
             | Self::FactorMissing(_)
             | Self::FactorRefused(_)
             | Self::InvalidClient => StatusCode::UNAUTHORIZED,
-            Self::Refused(..) | Self::CrossSite(_) | Self::MayNotRegister | Self::MayNotInvite => {
-                StatusCode::FORBIDDEN
-            }
+            Self::Refused(..)
+            | Self::CrossSite(_)
+            | Self::BeyondAuthority(_)
+            | Self::MayNotRegister
+            | Self::MayNotInvite => StatusCode::FORBIDDEN,
             Self::Person(response) => response.status(),
             Self::NotDone(status, _) => *status,
             Self::NotFound => StatusCode::NOT_FOUND,
@@ -421,6 +418,7 @@ impl IntoResponse for Error {
                 format!("{}{}", self.message(), advice(*missing)).into()
             }
             Self::NotDone(_, reason) => reason.clone().into(),
+            Self::BeyondAuthority(reason) => (*reason).into(),
             _ => Cow::Borrowed(self.message()),
         };
         if let Self::Internal(cause) | Self::Unavailable(cause) = &self {
@@ -488,11 +486,17 @@ pub(super) fn whole_seconds(wait: Duration) -> HeaderValue {
     HeaderValue::from(wait.as_millis().div_ceil(1000).max(1) as u64)
 }
 
+const USER_BEYOND_AUTHORITY: &str =
+    "this user may do more than you: somebody who may do the same has to change them";
+pub(super) const ROLE_BEYOND_AUTHORITY: &str =
+    "this role may do more than you: somebody who may do the same has to grant it";
+
 impl From<store::Error> for Error {
     fn from(error: store::Error) -> Self {
         match error {
             store::Error::EmailTaken => Self::EmailTaken,
-            store::Error::BeyondAuthority => Self::beyond_authority(),
+            store::Error::BeyondAuthority => Self::BeyondAuthority(USER_BEYOND_AUTHORITY),
+            store::Error::RoleBeyondAuthority => Self::BeyondAuthority(ROLE_BEYOND_AUTHORITY),
             store::Error::RightLost => Self::Unauthorized(Challenge::InvalidToken, None),
             store::Error::Unavailable(_) => Self::Unavailable(error.to_string()),
             store::Error::Failed(_) => Self::Internal(error.to_string()),

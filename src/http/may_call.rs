@@ -6,14 +6,12 @@
 //! | [`Bearer`] | a user with a token, to their own account | 401 | is let through |
 //! | [`Refreshing`] | a user with a token, which may have expired | 401 | is let through |
 //! | [`Inviter`] | a user with a token, to invite others | 401 | 401 |
-//! | [`Admin`] | the operator, a user with a token, or an API key, with a scope | 401 | 401 |
-//! | [`FreshAdmin`] | the same, a user only if they have signed in lately | 401 | 401 |
+//! | [`Admin`] | the operator, a user with a token, or an API key, who has what an order or a list needs: a scope, and for a user perhaps a recent sign-in | 401 | 401 |
 //! | [`OperatorOnly`] | the operator | 404 | |
 //! | [`AuthenticatedClient`] | an OAuth client | 401 | |
 //! | [`SignedInVisit`], [`SignedInForm`] | a person with a session cookie, to their own account | to sign in and back | is let through |
 //! | [`InviterVisit`] | a person with a session cookie, to invite others | to the account | to the account |
-//! | [`AdminVisit`], [`LiveAdminVisit`] | a person with a session cookie, with a scope | to sign in and back, or 404, or 403 | to the account |
-//! | [`FreshAdminVisit`] | the same, if they have signed in lately | to a step-up and back | to the account |
+//! | [`AdminVisit`], [`LiveAdminVisit`] | a person with a session cookie, who has what an order or a page needs | to sign in or a step-up and back, or 404, or 403 | to the account |
 //!
 //! A [`Standing`] asks again as long as the request lasts. The routes of apps that embed the service have [`Only`](super::only::Only).
 //! Guards decide in `forward_auth`: by a token, by the cookie of an app (`AppRequest`) or by an API key (`SentKey`). A second factor is
@@ -25,7 +23,7 @@ use axum::{
 };
 
 use super::{
-    admin::{Admin, FreshAdmin, Needs, OperatorOnly},
+    admin::{Admin, OperatorOnly},
     api::{admin::Named, refresh::Refreshing},
     bearer::{Bearer, Inviter},
     form::{Form, PageForm},
@@ -33,13 +31,14 @@ use super::{
     pages::{
         SignedInForm, SignedInVisit, Visit,
         account::InviterVisit,
-        admin::{AdminVisit, FreshAdminVisit, LiveAdminVisit},
+        admin::{AdminVisit, LiveAdminVisit},
     },
     query::Query,
     standing::Standing,
 };
 use crate::{
     access::{policy::Policy, scope::Scope},
+    account::order::Needs,
     network::Requester,
 };
 
@@ -59,6 +58,13 @@ pub enum MayCall {
     Fresh(Scope),
     /// The operator on the machine.
     Operator,
+}
+
+impl MayCall {
+    /// Whoever has what this order, or whatever else, needs.
+    pub(super) const fn whoever_has<N: Needs>() -> Self {
+        if N::FRESH { Self::Fresh(N::SCOPE) } else { Self::Admin(N::SCOPE) }
+    }
 }
 
 /// An argument of a handler.
@@ -127,11 +133,9 @@ lets_through! {
     MayCall::Inviter => [] Inviter;
     MayCall::Inviter => [] InviterVisit;
     MayCall::Client => [] AuthenticatedClient;
-    MayCall::Admin(S::SCOPE) => [S: Needs] Admin<S>;
-    MayCall::Admin(S::SCOPE) => [S: Needs] AdminVisit<S>;
-    MayCall::Admin(S::SCOPE) => [S: Needs] LiveAdminVisit<S>;
-    MayCall::Fresh(S::SCOPE) => [S: Needs] FreshAdmin<S>;
-    MayCall::Fresh(S::SCOPE) => [S: Needs] FreshAdminVisit<S>;
+    MayCall::whoever_has::<N>() => [N: Needs] Admin<N>;
+    MayCall::whoever_has::<N>() => [N: Needs] AdminVisit<N>;
+    MayCall::whoever_has::<N>() => [N: Needs] LiveAdminVisit<N>;
     MayCall::Operator => [] OperatorOnly;
     G::MAY_CALL => [G: Argument, S] Standing<G, S>;
 }

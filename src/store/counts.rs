@@ -42,7 +42,13 @@ impl StoreCounts {
             Err(Error::Unavailable(_)) => self.errors.add_one(Trouble::Unavailable),
             Err(Error::Failed(_)) => self.errors.add_one(Trouble::Failed),
             // The database has answered.
-            Ok(_) | Err(Error::EmailTaken | Error::BeyondAuthority | Error::RightLost) => {}
+            Ok(_)
+            | Err(
+                Error::EmailTaken
+                | Error::BeyondAuthority
+                | Error::RoleBeyondAuthority
+                | Error::RightLost,
+            ) => {}
         }
     }
 }

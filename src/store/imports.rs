@@ -73,6 +73,7 @@ impl Store {
             let mut batch = StatementBatch::default();
             let add = |user: &User| batch.add(ADD_USER_IF_FREE, user_values(user));
             let added: Vec<_> = users.iter().map(add).collect();
+            users.iter().for_each(|user| batch.gives(&user.roles));
             users.iter().for_each(|user| add_terms(&mut batch, user));
             for (sql, values) in imported_hash_insertions(users.iter().map(|user| (user, now))) {
                 batch.add(sql, values);

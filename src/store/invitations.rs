@@ -72,8 +72,10 @@ impl Store {
         effects: &Effects,
     ) -> Result<(), Error> {
         let (values, effects) = (invitation_values(invitation, digest), effects.clone());
+        let roles = invitation.roles.clone();
         self.write_uncached(move || {
             let mut batch = StatementBatch::default().with(ADD_INVITATION, values.clone());
+            batch.gives(&roles);
             add_effects(&mut batch, &effects);
             batch.returning(())
         })

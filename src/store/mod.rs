@@ -370,6 +370,9 @@ pub enum Error {
     /// The user may do more than whoever wants to change them.
     #[error("the user may do more than whoever wants to change them")]
     BeyondAuthority,
+    /// The role may do more than whoever wants to give it.
+    #[error("the role may do more than whoever wants to give it")]
+    RoleBeyondAuthority,
     /// Whoever has ordered it has lost the right to.
     #[error("whoever has ordered it has lost the right to")]
     RightLost,

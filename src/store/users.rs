@@ -51,7 +51,6 @@ statements! {
         "UPDATE users SET name = $2, email = $3, email_key = $4, email_verified = $5, disabled = $6, updated_at = $7 WHERE id = $1";
     SET_EMAIL_VERIFIED = "UPDATE users SET email_verified = $2, updated_at = $3 WHERE id = $1";
     SET_ROLES = "UPDATE users SET roles = $2, updated_at = $3 WHERE id = $1";
-    SET_DISABLED = "UPDATE users SET disabled = $2 WHERE id = $1";
     DELETE_USER = "DELETE FROM users WHERE id = $1";
 }
 
@@ -159,29 +158,6 @@ impl Store {
         .await
     }
 
-    /// Sets whether this address of a user is verified. Returns false if nothing changes, or if the user is gone or has
-    /// another address.
-    pub async fn set_email_verified(
-        &self,
-        id: UserId,
-        email: &Email,
-        verified: bool,
-        now: Timestamp,
-        effects: &Effects,
-    ) -> Result<bool, Error> {
-        let (email, effects) = (email.clone(), effects.clone());
-        let prepare = move |_, UserRecord { user, .. }: &UserRecord| {
-            let differs = user.email == email && user.email_verified != verified;
-            let values = [id.into(), verified.into(), now.into()];
-            differs.then(|| statement(SET_EMAIL_VERIFIED, values, &effects).returning(true))
-        };
-        match verified {
-            true => self.write_user(id, false, prepare).await,
-            // Guards admit verified addresses.
-            false => self.revoke_from_user(id, false, prepare).await,
-        }
-    }
-
     /// Grants a role to a user. Returns false if they already have it.
     pub async fn grant_role(
         &self,
@@ -240,31 +216,6 @@ impl Store {
         let revoke = move |roles: &mut Roles| roles.revoke(&role);
         self.revoke_from_user(id, false, move |_, record| {
             Some(change_roles(record, now, &effects, &revoke)?.returning(true))
-        })
-        .await
-    }
-
-    /// Disables a user, and ends all their sessions, API keys and trusted browsers for good. Returns false if there is no such user.
-    pub async fn disable_user(
-        &self,
-        id: UserId,
-        now: Timestamp,
-        effects: &Effects,
-    ) -> Result<bool, Error> {
-        let effects = effects.clone();
-        self.revoke_from_user(id, false, move |change_id, record| {
-            let mut batch = set_disabled(record, true, &effects);
-            end_access(&mut batch, id, change_id, now);
-            Some(batch.returning(true))
-        })
-        .await
-    }
-
-    /// Enables a user. Returns false if there is no such user.
-    pub async fn enable_user(&self, id: UserId, effects: &Effects) -> Result<bool, Error> {
-        let effects = effects.clone();
-        self.write_user(id, false, move |_, record| {
-            Some(set_disabled(record, false, &effects).returning(true))
         })
         .await
     }
@@ -360,6 +311,7 @@ impl Store {
 /// Adds a user and their search terms.
 pub(super) fn insert_user(batch: &mut StatementBatch, user: &User) {
     batch.add(ADD_USER, user_values(user));
+    batch.gives(&user.roles);
     add_terms(batch, user);
 }
 
@@ -384,6 +336,7 @@ fn change_roles(
     change(&mut user.roles).then(|| {
         let values = [user.id.into(), user.roles.to_text().into(), now.into()];
         let mut batch = statement(SET_ROLES, values, effects);
+        batch.gives(&user.roles);
         change_terms(&mut batch, &record.user, &user);
         batch
     })
@@ -394,11 +347,4 @@ fn end_access(batch: &mut StatementBatch, id: UserId, change_id: Uuid, now: Time
     end_sessions(batch, id, None, change_id, now);
     batch.add(REVOKE_API_KEYS_OF_USER, [id.into(), now.into()]);
     batch.add(DELETE_TRUSTED_DEVICES_OF_USER, [id.into()]);
-}
-
-fn set_disabled(record: &UserRecord, disabled: bool, effects: &Effects) -> StatementBatch {
-    let user = User { disabled, ..record.user.clone() };
-    let mut batch = statement(SET_DISABLED, [user.id.into(), disabled.into()], effects);
-    change_terms(&mut batch, &record.user, &user);
-    batch
 }

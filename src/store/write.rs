@@ -11,9 +11,10 @@ use super::{
 };
 use crate::{
     audit::AuditKey,
-    event::{Event, EventKind},
+    clock::Timestamp,
+    event::{Authority, Event, EventKind},
     token::one_time::OneTimeId,
-    user::{User, UserId},
+    user::{Roles, User, UserId},
 };
 
 /// What a write changes. This determines which rows it locks first, whose cached records are outdated, and which instances
@@ -80,9 +81,9 @@ impl Transaction {
     ) -> Self {
         let prepare = Box::new(move |id, record: Option<&UserRecord>| {
             let write = prepare(id, record);
-            match record.is_none_or(|record| write.is_authorized(record)) {
-                true => write.by_right().untyped(key.as_ref()),
-                false => Write::<T>::failing(Error::BeyondAuthority).untyped(None),
+            match write.check_authority(record.map(|record| &record.user)) {
+                Ok(()) => write.by_right().untyped(key.as_ref()),
+                Err(error) => Write::<T>::failing(error).untyped(None),
             }
         });
         Self { scope, revokes_access, prepare }
@@ -101,6 +102,7 @@ pub(super) type Statement = (&'static str, Vec<Value>);
 pub(super) struct StatementBatch {
     statements: Vec<Statement>,
     aftermath: Aftermath,
+    given: Vec<Roles>,
 }
 
 /// What follows the commit of a write.
@@ -147,6 +149,13 @@ impl StatementBatch {
         self.aftermath.has_mail |= has_mail;
     }
 
+    /// Notes roles that a statement of the batch gives to somebody, or to whoever will use an invitation.
+    pub(super) fn gives(&mut self, roles: &Roles) {
+        if !roles.is_empty() {
+            self.given.push(roles.clone());
+        }
+    }
+
     /// Adds a statement whose row count does not matter.
     pub(super) fn with(mut self, sql: &'static str, values: impl Into<Vec<Value>>) -> Self {
         self.add(sql, values);
@@ -171,8 +180,8 @@ impl StatementBatch {
         self,
         verdict: impl FnOnce(&RowCounts) -> Verdict<T> + Send + 'static,
     ) -> Write<T> {
-        let Self { statements, aftermath } = self;
-        Write { statements, verdict: Box::new(verdict), aftermath, complete: None }
+        let Self { statements, aftermath, given } = self;
+        Write { statements, verdict: Box::new(verdict), aftermath, given, complete: None }
     }
 }
 
@@ -192,6 +201,8 @@ pub(super) struct Write<T> {
     pub(super) statements: Vec<Statement>,
     pub(super) verdict: Decide<T>,
     aftermath: Aftermath,
+    /// The roles that it gives to others.
+    given: Vec<Roles>,
     complete: Option<Complete<T>>,
 }
 
@@ -217,22 +228,34 @@ impl<T: 'static> Done<T> {
 pub(super) type AnyResult = Box<dyn Any + Send>;
 
 impl<T: Send + 'static> Write<T> {
-    /// Whether everybody who has ordered it may change the user, as the user is at this moment. What happens with a write names who
-    /// has ordered it, so no order is overtaken by a role that its subject has just got.
-    fn is_authorized(&self, record: &UserRecord) -> bool {
-        let User { id, roles, .. } = &record.user;
-        let mut about_user =
-            self.aftermath.events.iter().filter(|event| event.subject == Some(*id));
-        about_user.all(|event| event.authority.as_ref().is_none_or(|by| by.covers(roles)))
+    /// Whether everybody who has ordered it may change the user, as the user is at this moment, and give the roles that it gives. What
+    /// happens with a write names who has ordered it, so no order is overtaken by a role that its subject has just got.
+    fn check_authority(&self, user: Option<&User>) -> Result<(), Error> {
+        let about = |event: &Event| user.filter(|user| event.subject == Some(user.id));
+        for event in &self.aftermath.events {
+            let Some(by) = &event.authority else { continue };
+            if about(event).is_some_and(|user| !by.covers(&user.roles)) {
+                return Err(Error::BeyondAuthority);
+            }
+        }
+        match self.ordered_by() {
+            Some((by, _)) if !self.given.iter().all(|roles| by.covers(roles)) => {
+                Err(Error::RoleBeyondAuthority)
+            }
+            _ => Ok(()),
+        }
     }
 
-    /// The same write, which fails if whoever has ordered it has lost the right to. One person orders a write.
+    /// By what authority it is ordered, and when. One person orders a write.
+    fn ordered_by(&self) -> Option<(&Authority, Timestamp)> {
+        let mut events = self.aftermath.events.iter();
+        events.find_map(|event| Some((event.authority.as_ref()?, event.at)))
+    }
+
+    /// The same write, which fails if whoever has ordered it has lost the right to.
     fn by_right(mut self) -> Self {
-        let ordered = self.aftermath.events.iter().find_map(|event| {
-            let authority = event.authority.as_ref()?;
-            Some(right_statements(authority.right(), event.at))
-        });
-        let Some(asked) = ordered else { return self };
+        let asked = self.ordered_by().map(|(by, at)| right_statements(by.right(), at));
+        let Some(asked) = asked else { return self };
         let (count, verdict) = (asked.len(), self.verdict);
         // Before the others: an order may end the own session.
         self.statements.splice(0..0, asked);
@@ -281,7 +304,7 @@ impl<T: Send + 'static> Write<T> {
     /// The same write without its type, so that the code that runs writes is compiled once and not for each of them. Its events
     /// become rows of the audit trail. Those that have figures of the result are inserted when the other statements have run.
     pub(super) fn untyped(self, key: Option<&Arc<AuditKey>>) -> Write<AnyResult> {
-        let Self { mut statements, verdict, mut aftermath, complete } = self;
+        let Self { mut statements, verdict, mut aftermath, given: _, complete } = self;
         let key = key.cloned();
         let rows_of = move |events: &[Event]| -> Vec<Statement> {
             let Some(key) = &key else { return Vec::new() };
@@ -308,14 +331,15 @@ impl<T: Send + 'static> Write<T> {
             }
             Verdict::Fail(error) => Verdict::Fail(error),
         });
-        Write { statements, verdict, aftermath: Aftermath::default(), complete: None }
+        let (aftermath, given) = (Aftermath::default(), Vec::new());
+        Write { statements, verdict, aftermath, given, complete: None }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{clock::Timestamp, event::Administrator, token::shared_secret::SharedSecret};
+    use crate::{event::Administrator, token::shared_secret::SharedSecret};
 
     #[test]
     fn a_row_count_belongs_to_its_statement_in_a_batch_of_any_size() {

@@ -233,9 +233,9 @@ async fn every_reason_why_a_key_is_refused_is_told_to_the_operator() {
     assert_eq!(why(&server, &ask(text(&short)).await), "an expired API key");
     assert_eq!(ask(text(&good)).await.status_and_body(), PASSED);
     let (id, store) = (ada.id.parse().unwrap(), server.doorward.store());
-    assert!(store.disable_user(id, NOW, &Effects::NONE).await.unwrap());
+    server.doorward.disable_user(id).await.unwrap();
     assert_eq!(why(&server, &ask(text(&good)).await), "a revoked API key");
-    assert!(store.enable_user(id, &Effects::NONE).await.unwrap());
+    server.doorward.enable_user(id).await.unwrap();
     assert_eq!(why(&server, &ask(text(&good)).await), "a revoked API key", "it stays so");
     assert!(store.delete_user(id, NOW, &Effects::NONE).await.unwrap());
     assert_eq!(why(&server, &ask(text(&good)).await), "an unknown API key");

@@ -32,6 +32,7 @@ mod pages;
 mod panics;
 #[path = "../postgres/mod.rs"]
 mod postgres;
+mod promotion;
 mod refused;
 mod register;
 mod registration;

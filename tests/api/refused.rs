@@ -1,14 +1,10 @@
 //! What an operator can look up about refused logins and guard requests.
 
 use axum::http::StatusCode;
-use doorward::internals::{
-    Internals,
-    http::api::admin::refusals::{RecentRefusals, RefusedAction},
-    store::Effects,
-};
+use doorward::internals::http::api::admin::refusals::{RecentRefusals, RefusedAction};
 use serde_json::{Value, json};
 
-use crate::support::{NOT_FOUND, NOW, TestServer};
+use crate::support::{NOT_FOUND, TestServer};
 
 async fn refused(server: &TestServer, who: &str) -> RecentRefusals {
     let path = format!("/api/admin/users/{who}/refusals");
@@ -36,12 +32,7 @@ async fn every_failed_login_is_kept_with_its_reason() {
     ] {
         assert_eq!(server.login(email, password).await.status, StatusCode::NOT_FOUND);
     }
-    server
-        .doorward
-        .store()
-        .disable_user(ada.id.parse().unwrap(), NOW, &Effects::NONE)
-        .await
-        .unwrap();
+    server.doorward.disable_user(ada.id.parse().unwrap()).await.unwrap();
     assert_eq!(
         server.login("ADA@example.com", "correct horse").await.status,
         StatusCode::NOT_FOUND

@@ -1,4 +1,4 @@
-//! Nobody changes those who may do more than themselves: it is decided in the transaction that writes.
+//! Nobody changes those who may do more than themselves, or gives more than they have: it is decided in the transaction that writes.
 
 use std::sync::{
     Arc,
@@ -12,11 +12,12 @@ use doorward::internals::{
     store::{AddKey, Conditional, Effects, Error, PasswordCondition, Store},
     throttle::AccountKey,
     token::one_time::{OneTime, Purpose},
-    user::{Role, User, UserId},
+    user::{Role, Roles, User, UserId},
 };
 
 use crate::{
-    NOW, api_keys::api_key, one_time_secrets::one_time, postgres_store, seed::Chance, session, user,
+    NOW, api_keys::api_key, edit, invitations::invitation, one_time_secrets::one_time,
+    postgres_store, seed::Chance, session, user,
 };
 
 const ADMIN: &str = "admin";
@@ -91,7 +92,7 @@ impl Order {
             }
             Self::Disable => {
                 let effects = by_helpdesk(id, EventKind::UserDisabled);
-                store.disable_user(id, NOW, &effects).await
+                edit(store, id, NOW, |user| user.disabled = true, &effects).await
             }
             Self::MakeResetCode => {
                 let made = one_time(&user, Purpose::OperatorReset);
@@ -104,7 +105,7 @@ impl Order {
             Self::VerifyEmail => {
                 let verified = !user.email_verified;
                 let effects = by_helpdesk(id, EventKind::EmailVerificationSet { verified });
-                store.set_email_verified(id, &user.email, verified, NOW, &effects).await
+                edit(store, id, NOW, |user| user.email_verified = verified, &effects).await
             }
             Self::EndSessions => {
                 let effects = by_helpdesk(id, EventKind::SessionsEnded { count: None });
@@ -192,6 +193,34 @@ async fn orders_of_those_with_fewer_rights_fail(store: &Store) {
         let refused = order.give(store, &right, promoted.id).await;
         assert!(matches!(refused, Err(Error::BeyondAuthority)), "{order:?}: {refused:?}");
         assert_eq!(rows_about(store).await, before, "{order:?}");
+    }
+}
+
+/// Whichever statement gives a role: a grant, an invitation, an import, or a new user.
+async fn roles_beyond_the_own_rights_are_not_given(store: &Store) {
+    let (_, right) = helpdesk(store, 5).await;
+    let plain = somebody(store, 2000).await;
+    let mut new = user("New", "new@example.com");
+    let (mut invitation, digest) = invitation("guest@example.com", None);
+    for (role, is_given) in [(admin(), false), (Role::parse("writer").unwrap(), true)] {
+        let roles: Roles = [role.clone()].into_iter().collect();
+        (new.roles, invitation.roles) = (roles.clone(), roles);
+        let effects = |kind| ordered(right.clone(), plain.id, kind);
+        let granted = effects(EventKind::RoleGranted(role.clone()));
+        let imported = effects(EventKind::UsersImported { count: None });
+        let before = rows_about(store).await;
+        let outcomes = [
+            store.grant_role(plain.id, &role, NOW, &granted).await.map(drop),
+            store.add_invitation(&invitation, &digest, &effects(EventKind::UserAdded)).await,
+            store.import_users(vec![new.clone()], vec![], vec![], NOW, &imported).await.map(drop),
+            store.add_user(&new, None, None, &effects(EventKind::UserAdded)).await,
+        ];
+        let refused = outcomes.iter().filter(|o| matches!(o, Err(Error::RoleBeyondAuthority)));
+        match is_given {
+            // The last has been imported before.
+            true => assert!(matches!(outcomes, [Ok(()), Ok(()), Ok(()), Err(Error::EmailTaken)])),
+            false => assert_eq!((refused.count(), rows_about(store).await), (4, before)),
+        }
     }
 }
 
@@ -329,7 +358,9 @@ impl Loss {
                 let role = Role::parse("helpdesk").unwrap();
                 assert!(store.revoke_role(id, &role, NOW, none).await.unwrap());
             }
-            (Self::Disabled, _) => assert!(store.disable_user(id, NOW, none).await.unwrap()),
+            (Self::Disabled, _) => {
+                assert!(edit(store, id, NOW, |user| user.disabled = true, none).await.unwrap());
+            }
             (Self::Deleted, _) => assert!(store.delete_user(id, NOW, none).await.unwrap()),
             _ => assert_eq!(store.end_sessions(id, NOW, none).await.unwrap(), 1),
         }
@@ -471,6 +502,7 @@ async fn run_all(store: Store) {
     whoever_has_lost_their_rights_changes_nobody(&store).await;
     an_order_about_oneself_is_carried_out(&store).await;
     orders_of_those_with_fewer_rights_fail(&store).await;
+    roles_beyond_the_own_rights_are_not_given(&store).await;
     a_role_that_administers_voids_what_others_have_made(&store).await;
     events_are_recorded_without_a_right(&store).await;
     orders_follow_the_model(&store, 500).await;

@@ -10,7 +10,7 @@ use doorward::internals::{
     user::{Email, EmailKey, Invitation, InvitationId, Role, Roles, User, UserId},
 };
 
-use crate::{NOW, mail, outbox::queued, postgres_store, session, user};
+use crate::{NOW, edit, mail, outbox::queued, postgres_store, session, user};
 
 pub fn invitation(email: &str, invited_by: Option<UserId>) -> (Invitation, SecretDigest) {
     let id = InvitationId::random();
@@ -171,7 +171,8 @@ async fn register(store: &Store) {
     }
     assert!(to(store, "invited@example.com").await.is_some());
     assert!(store.delete_invitation(other.id, &Effects::NONE).await.unwrap());
-    assert!(store.set_email_verified(ada.id, &ada.email, true, NOW, &Effects::NONE).await.unwrap());
+    let none = &Effects::NONE;
+    assert!(edit(store, ada.id, NOW, |user| user.email_verified = true, none).await.unwrap());
     assert!(store.delete_user(ada.id, NOW, &Effects::NONE).await.unwrap());
 }
 

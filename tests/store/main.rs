@@ -40,7 +40,9 @@ use doorward::internals::{
     network::ClientInfo,
     new_session, new_user,
     session::Session,
-    store::{Error, PostgresOptions, PostgresUrl, Store, archive::KeySnapshot},
+    store::{
+        Conditional, Effects, Error, PostgresOptions, PostgresUrl, Store, archive::KeySnapshot,
+    },
     user::{Email, Name, User, UserId},
 };
 
@@ -66,6 +68,27 @@ fn mail(user_id: Option<UserId>, message: Message) -> Mail {
         message,
         created_at: NOW,
         expires_at: NOW + Duration::from_secs(24 * 60 * 60),
+    }
+}
+
+/// Edits the record of a user as it is stored. Returns false if there is no such user.
+async fn edit(
+    store: &Store,
+    id: UserId,
+    at: Timestamp,
+    change: impl Fn(&mut User),
+    effects: &Effects,
+) -> Result<bool, Error> {
+    loop {
+        let Some(read) = store.user_by_id(id).await? else { return Ok(false) };
+        let mut edited = read.clone();
+        edited.updated_at = at;
+        change(&mut edited);
+        match store.edit_user(&read, &edited, effects).await? {
+            Conditional::Done => return Ok(true),
+            Conditional::Gone => return Ok(false),
+            Conditional::Changed => {}
+        }
     }
 }
 

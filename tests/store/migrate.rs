@@ -27,7 +27,7 @@ use doorward::{
 };
 use uuid::Uuid;
 
-use crate::{invitations::invitation, mail, one_time_secrets::one_time, postgres, rows};
+use crate::{edit, invitations::invitation, mail, one_time_secrets::one_time, postgres, rows};
 
 const NOW: Timestamp = Timestamp::from_seconds(1_800_000_000);
 /// When all mail of these tests is due.
@@ -59,10 +59,8 @@ async fn add_users(store: &Store, count: usize) {
             add_factors(store, &user).await;
         }
         if number % 2 == 0 {
-            store
-                .set_email_verified(user.id, &user.email, true, NOW, &Effects::NONE)
-                .await
-                .unwrap();
+            let verify = |user: &mut User| user.email_verified = true;
+            edit(store, user.id, NOW, verify, &Effects::NONE).await.unwrap();
             let (invitation, digest) =
                 invitation(&format!("friend{number}@example.com"), Some(user.id));
             store.add_invitation(&invitation, &digest, &Effects::NONE).await.unwrap();
@@ -207,11 +205,8 @@ async fn a_difference_in_verified_addresses_is_detected() {
             let (moved, user) = (Arc::clone(&moved), user.clone());
             let meddling = async move {
                 // The time of the change stays the same, so that nothing else differs.
-                let (id, email, at) = (user.id, user.email, user.updated_at);
-                moved
-                    .set_email_verified(id, &email, !user.email_verified, at, &Effects::NONE)
-                    .await
-                    .unwrap();
+                let other = |user: &mut User| user.email_verified = !user.email_verified;
+                edit(&moved, user.id, user.updated_at, other, &Effects::NONE).await.unwrap();
             };
             tokio::task::block_in_place(|| tokio::runtime::Handle::current().block_on(meddling));
         }

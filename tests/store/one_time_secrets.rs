@@ -16,7 +16,7 @@ use doorward::internals::{
 };
 
 use crate::{
-    NOW, mail, operations::wait_until_listed, outbox::queued, postgres_store, session, user,
+    NOW, edit, mail, operations::wait_until_listed, outbox::queued, postgres_store, session, user,
 };
 
 const LATER: Timestamp = Timestamp::from_millis(1_800_000_005_123);
@@ -517,9 +517,12 @@ async fn refuse_secrets_that_are_not_valid(store: &Store) {
         }
         store.change_user(ada.id, None, Some(&ada.email), NOW, &Effects::NONE).await.unwrap();
         // While the user is disabled.
-        assert!(store.disable_user(ada.id, NOW, &Effects::NONE).await.unwrap());
+        let set = async |disabled| {
+            edit(store, ada.id, NOW, |user| user.disabled = disabled, &Effects::NONE).await.unwrap()
+        };
+        assert!(set(true).await);
         refused(usage, NOW).await;
-        assert!(store.enable_user(ada.id, &Effects::NONE).await.unwrap());
+        assert!(set(false).await);
         // After a change of the password.
         change_password(store, &ada, "new").await;
         if !takes_back {

@@ -7,12 +7,12 @@ use doorward::internals::{
     credential::password::PasswordHash,
     new_user,
     session::{Session, SessionId, TokenId},
-    store::{Effects, Error, MAX_SESSIONS, PasswordCondition, ReusedToken, Store},
+    store::{Conditional, Effects, Error, MAX_SESSIONS, PasswordCondition, ReusedToken, Store},
     token::cookie::CodeId,
     user::{Email, EmailKey, Name, Role, User, UserId},
 };
 
-use crate::{NOW, open_postgres, postgres, session, user};
+use crate::{NOW, edit, open_postgres, postgres, session, user};
 
 pub async fn run_all(store: &Store) {
     assert!(!store.has_users().await.unwrap());
@@ -237,34 +237,25 @@ async fn verify_addresses(store: &Store, ada: &User) {
     let later = NOW + Duration::from_secs(4);
     assert!(!ada.email_verified && !verified().await, "a new address is not verified");
 
-    // It is set once, for the given address only, and changes the record.
-    let elsewhere = Email::parse("ada@elsewhere.example".into()).unwrap();
-    assert!(
-        !store.set_email_verified(ada.id, &elsewhere, true, later, &Effects::NONE).await.unwrap()
-    );
-    assert!(
-        !store
-            .set_email_verified(UserId::random(), &ada.email, true, later, &Effects::NONE)
-            .await
-            .unwrap()
-    );
+    // It is set for the record that was read only, and changes the record.
+    let set = async |verified| {
+        let set = |user: &mut User| user.email_verified = verified;
+        assert!(edit(store, ada.id, later, set, &Effects::NONE).await.unwrap());
+    };
     let before = store.changes().stamp(ada.id);
-    assert!(
-        store.set_email_verified(ada.id, &ada.email, true, later, &Effects::NONE).await.unwrap()
-    );
+    set(true).await;
     assert!(!store.changes().is_current(before));
-    assert!(
-        !store.set_email_verified(ada.id, &ada.email, true, NOW, &Effects::NONE).await.unwrap()
-    );
     let noted = store.user_by_id(ada.id).await.unwrap().unwrap();
     assert!(noted.email_verified && noted.updated_at == later);
-    assert!(
-        store.set_email_verified(ada.id, &ada.email, false, later, &Effects::NONE).await.unwrap()
-    );
-    assert!(
-        !store.set_email_verified(ada.id, &ada.email, false, later, &Effects::NONE).await.unwrap()
-    );
+    set(false).await;
     assert!(!verified().await);
+    let elsewhere = Email::parse("ada@elsewhere.example".into()).unwrap();
+    store.change_user(ada.id, None, Some(&elsewhere), later, &Effects::NONE).await.unwrap();
+    let stale = store.edit_user(&noted, &noted, &Effects::NONE).await.unwrap();
+    assert_eq!((stale, verified().await), (Conditional::Changed, false));
+    let nobody = user("Nobody", "nobody@example.com");
+    let gone = store.edit_user(&nobody, &nobody, &Effects::NONE).await.unwrap();
+    assert_eq!(gone, Conditional::Gone);
 
     // A new name or the same address keeps it. A new address or another spelling resets it.
     let other_spelling = Email::parse(ada.email.as_str().to_ascii_uppercase()).unwrap();
@@ -275,16 +266,11 @@ async fn verify_addresses(store: &Store, ada: &User) {
         (Some(&ada.name), Some(&other_spelling), false),
     ] {
         store.change_user(ada.id, None, Some(&ada.email), later, &Effects::NONE).await.unwrap();
-        assert!(
-            store
-                .set_email_verified(ada.id, &ada.email, true, later, &Effects::NONE)
-                .await
-                .unwrap()
-        );
+        set(true).await;
         let changed =
             store.change_user(ada.id, name, email, later, &Effects::NONE).await.unwrap().unwrap();
         assert_eq!((changed.email_verified, verified().await), (stays, stays), "{email:?}");
-        store.set_email_verified(ada.id, &ada.email, false, later, &Effects::NONE).await.unwrap();
+        set(false).await;
     }
     store.change_user(ada.id, None, Some(&ada.email), later, &Effects::NONE).await.unwrap();
 }
@@ -412,18 +398,20 @@ async fn set_passwords(store: &Store, ada: &User) {
 }
 
 async fn disable_and_enable(store: &Store, ada: &User) {
+    let set = async |id, disabled| {
+        edit(store, id, NOW, |user| user.disabled = disabled, &Effects::NONE).await.unwrap()
+    };
     let disabled = session(ada, 60);
     assert!(store.add_session(ada, &disabled, &Effects::NONE).await.unwrap());
     let before = store.changes().stamp(ada.id);
-    assert!(store.disable_user(ada.id, NOW, &Effects::NONE).await.unwrap());
+    assert!(set(ada.id, true).await);
     wait_until_listed(store, [&disabled]).await;
     assert!(!store.changes().is_current(before));
     assert_eq!(store.sessions_by_user(ada.id, NOW).await.unwrap(), []);
     assert!(!store.add_session(ada, &session(ada, 60), &Effects::NONE).await.unwrap());
-    assert!(store.enable_user(ada.id, &Effects::NONE).await.unwrap());
+    assert!(set(ada.id, false).await);
     assert!(store.add_session(ada, &session(ada, 60), &Effects::NONE).await.unwrap());
-    assert!(!store.disable_user(UserId::random(), NOW, &Effects::NONE).await.unwrap());
-    assert!(!store.enable_user(UserId::random(), &Effects::NONE).await.unwrap());
+    assert!(!set(UserId::random(), true).await);
 }
 
 #[tokio::test]

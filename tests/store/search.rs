@@ -8,7 +8,7 @@ use doorward::internals::{
     user::{Email, Name, Role},
 };
 
-use crate::{NOW, one_time_secrets::one_time, postgres_store, user};
+use crate::{NOW, edit, one_time_secrets::one_time, postgres_store, user};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -57,9 +57,9 @@ async fn terms_follow_the_users(store: &Store) {
 
     store.grant_role(bob.id, &role, NOW, none).await.unwrap();
     must_agree("a grant").await;
-    store.disable_user(bob.id, NOW, none).await.unwrap();
+    edit(store, bob.id, NOW, |user| user.disabled = true, none).await.unwrap();
     must_agree("disabling").await;
-    store.enable_user(bob.id, none).await.unwrap();
+    edit(store, bob.id, NOW, |user| user.disabled = false, none).await.unwrap();
     store.revoke_role(bob.id, &role, NOW, none).await.unwrap();
     must_agree("a revocation").await;
 

@@ -4,16 +4,13 @@ use axum::http::StatusCode;
 
 use crate::{
     account::{
-        Failure, InvalidInput, InviteError, RegisterError, RoleError, SetPasswordError,
-        SignInError, UserError,
+        Failure, InvalidInput, InviteError, OrderError, RegisterError, RoleError, SignInError,
         change::ChangeError,
-        edit::EditError,
         keys::KeyError,
         one_time::{MailError, OneTimeError},
         proof::ConfirmError,
         refresh::RefreshError,
         reset::ResetError,
-        unlock::UnlockError,
     },
     fault::Fault,
     http::{Challenge, Error, factor_challenge::FactorChallenge},
@@ -30,11 +27,28 @@ impl From<Failure> for Error {
     }
 }
 
-impl From<UnlockError> for Error {
-    fn from(error: UnlockError) -> Self {
+impl From<OrderError> for Error {
+    fn from(error: OrderError) -> Self {
         match error {
-            UnlockError::OwnAccount => Self::NotDone(StatusCode::FORBIDDEN, error.to_string()),
-            UnlockError::User(error) => error.into(),
+            OrderError::NoSuchUser => Self::NotFound,
+            OrderError::UserChanged => {
+                Self::NotDone(StatusCode::PRECONDITION_FAILED, error.to_string())
+            }
+            OrderError::Invalid(invalid) => invalid.into(),
+            OrderError::Role(error) => error.into(),
+            OrderError::OwnAccount => Self::NotDone(StatusCode::FORBIDDEN, error.to_string()),
+            OrderError::Failed(failure) => failure.into(),
+        }
+    }
+}
+
+impl From<RoleError> for Error {
+    fn from(error: RoleError) -> Self {
+        match error {
+            RoleError::Invalid(_) => {
+                Self::Invalid(vec![("role".into(), Fault::malformed(error.to_string()))])
+            }
+            RoleError::TooMany => Self::NotDone(StatusCode::CONFLICT, error.to_string()),
         }
     }
 }
@@ -126,49 +140,6 @@ impl From<ChangeError> for Error {
             // The user has been deleted since the token was checked.
             ChangeError::NoSuchUser => Self::Unauthorized(Challenge::InvalidToken, None),
             ChangeError::Failed(failure) => failure.into(),
-        }
-    }
-}
-
-impl From<UserError> for Error {
-    fn from(error: UserError) -> Self {
-        match error {
-            UserError::NoSuchUser => Self::NotFound,
-            UserError::Store(error) => error.into(),
-        }
-    }
-}
-
-impl From<EditError> for Error {
-    fn from(error: EditError) -> Self {
-        match error {
-            EditError::Changed => Self::NotDone(StatusCode::PRECONDITION_FAILED, error.to_string()),
-            EditError::EmailTaken => Self::EmailTaken,
-            EditError::NoSuchUser => Self::NotFound,
-            EditError::Store(error) => error.into(),
-        }
-    }
-}
-
-impl From<SetPasswordError> for Error {
-    fn from(error: SetPasswordError) -> Self {
-        match error {
-            SetPasswordError::Invalid(invalid) => invalid.into(),
-            SetPasswordError::NoSuchUser => Self::NotFound,
-            SetPasswordError::Failed(failure) => failure.into(),
-        }
-    }
-}
-
-impl From<RoleError> for Error {
-    fn from(error: RoleError) -> Self {
-        match error {
-            RoleError::Invalid(_) => {
-                Self::Invalid(vec![("role".into(), Fault::malformed(error.to_string()))])
-            }
-            RoleError::TooMany => Self::NotDone(StatusCode::CONFLICT, error.to_string()),
-            RoleError::NoSuchUser => Self::NotFound,
-            RoleError::Store(error) => error.into(),
         }
     }
 }

@@ -13,10 +13,8 @@ use super::{
 };
 use crate::{
     account::{
-        Failure, InvalidInput, InviteError, RegisterError, RoleError, SetPasswordError,
-        SignInError, UserError, VerifyError,
+        Failure, InvalidInput, InviteError, OrderError, RegisterError, RoleError, SignInError,
         change::ChangeError,
-        edit::EditError,
         factor::{EnrolError, answer::AnswerError},
         factor_reset::FactorResetError,
         keys::KeyError,
@@ -24,7 +22,6 @@ use crate::{
         proof::ConfirmError,
         register_passkey::PasskeyRegisterError,
         reset::ResetError,
-        unlock::UnlockError,
     },
     fault::Fault,
     http::{Error, error::whole_seconds, form::Form},
@@ -153,18 +150,23 @@ impl From<store::Error> for FormFailure {
     fn from(error: store::Error) -> Self {
         match error {
             store::Error::EmailTaken => Self::email_taken(),
-            store::Error::BeyondAuthority | store::Error::RightLost => Self::Other(error.into()),
+            store::Error::BeyondAuthority
+            | store::Error::RoleBeyondAuthority
+            | store::Error::RightLost => Self::Other(error.into()),
             store::Error::Unavailable(_) => Self::unavailable(error.into()),
             store::Error::Failed(_) => Self::Other(error.into()),
         }
     }
 }
 
-impl From<UnlockError> for FormFailure {
-    fn from(error: UnlockError) -> Self {
+impl From<OrderError> for FormFailure {
+    fn from(error: OrderError) -> Self {
         match error {
-            UnlockError::OwnAccount => Self::Other(error.into()),
-            UnlockError::User(error) => error.into(),
+            OrderError::UserChanged => Self::whole(StatusCode::CONFLICT, FormError::UserChanged),
+            OrderError::Invalid(invalid) => invalid.into(),
+            OrderError::Role(error) => Self::of_role("role", error),
+            OrderError::NoSuchUser | OrderError::OwnAccount => Self::Other(error.into()),
+            OrderError::Failed(failure) => failure.into(),
         }
     }
 }
@@ -222,15 +224,7 @@ impl FormFailure {
                 Self::at(StatusCode::BAD_REQUEST, field, FieldFault::InvalidRole)
             }
             RoleError::TooMany => Self::at(StatusCode::CONFLICT, field, FieldFault::TooManyRoles),
-            RoleError::NoSuchUser => Self::Other(Error::NotFound),
-            RoleError::Store(error) => error.into(),
         }
-    }
-}
-
-impl From<RoleError> for FormFailure {
-    fn from(error: RoleError) -> Self {
-        Self::of_role("role", error)
     }
 }
 
@@ -243,46 +237,6 @@ impl FormFailure {
             KeyError::Condition(_) => at("allow", FieldFault::InvalidCondition),
             KeyError::Lifetime(_) => at("days", FieldFault::InvalidKeyDays),
             error => error.into(),
-        }
-    }
-}
-
-impl From<UserError> for FormFailure {
-    fn from(error: UserError) -> Self {
-        match error {
-            UserError::NoSuchUser => Self::Other(Error::NotFound),
-            UserError::Store(error) => error.into(),
-        }
-    }
-}
-
-impl From<EditError> for FormFailure {
-    fn from(error: EditError) -> Self {
-        match error {
-            EditError::Changed => Self::whole(StatusCode::CONFLICT, FormError::UserChanged),
-            EditError::EmailTaken => Self::email_taken(),
-            EditError::NoSuchUser => Self::Other(Error::NotFound),
-            EditError::Store(error) => error.into(),
-        }
-    }
-}
-
-impl From<VerifyError> for FormFailure {
-    fn from(error: VerifyError) -> Self {
-        match error {
-            VerifyError::UserChanged => Self::whole(StatusCode::CONFLICT, FormError::UserChanged),
-            VerifyError::NoSuchUser => Self::Other(Error::NotFound),
-            VerifyError::Store(error) => error.into(),
-        }
-    }
-}
-
-impl From<SetPasswordError> for FormFailure {
-    fn from(error: SetPasswordError) -> Self {
-        match error {
-            SetPasswordError::Invalid(invalid) => invalid.into(),
-            SetPasswordError::NoSuchUser => Self::Other(Error::NotFound),
-            SetPasswordError::Failed(failure) => failure.into(),
         }
     }
 }

@@ -147,6 +147,7 @@ fn copy_of(error: &Error) -> Error {
         Error::Failed(cause) => Error::Failed(cause.to_string().into()),
         Error::EmailTaken => Error::EmailTaken,
         Error::BeyondAuthority => Error::BeyondAuthority,
+        Error::RoleBeyondAuthority => Error::RoleBeyondAuthority,
         Error::RightLost => Error::RightLost,
     }
 }

@@ -16,7 +16,7 @@ use doorward::internals::{
     user::{Email, EmailKey, Invitation, Name, Role, User, UserId},
 };
 
-use crate::{open_postgres, postgres, rows, stopwatch::Stopwatch};
+use crate::{edit, open_postgres, postgres, rows, stopwatch::Stopwatch};
 
 /// Names and addresses that databases may treat differently: case, accents, combining marks, other scripts, quotes,
 /// SQL syntax, different collation.
@@ -242,10 +242,9 @@ impl Model<'_> {
                 same!(self, store => store.change_user(user.id, name.as_ref(), email.as_ref(), now, &Effects::NONE));
             }
             "verify" => {
-                let email = Email::parse(self.chance.one_of(EMAILS).into()).unwrap();
-                let email = if self.chance.sometimes() { email } else { user.email };
                 let verified = !self.chance.sometimes();
-                same!(self, store => store.set_email_verified(user.id, &email, verified, now, &Effects::NONE));
+                let verify = |user: &mut User| user.email_verified = verified;
+                drop(same!(self, store => edit(store, user.id, now, verify, &Effects::NONE)));
             }
             "replace hash" => {
                 let old = self.hash();
@@ -266,9 +265,13 @@ impl Model<'_> {
                 same!(self, store => store.set_password(user.id, old.clone(), &hash, keep, now, &effects));
             }
             "disable" => {
-                drop(same!(self, store => store.disable_user(user.id, now, &Effects::NONE)))
+                let disable = |user: &mut User| user.disabled = true;
+                drop(same!(self, store => edit(store, user.id, now, disable, &Effects::NONE)));
             }
-            "enable" => drop(same!(self, store => store.enable_user(user.id, &Effects::NONE))),
+            "enable" => {
+                let enable = |user: &mut User| user.disabled = false;
+                drop(same!(self, store => edit(store, user.id, now, enable, &Effects::NONE)));
+            }
             "secure" => {
                 let since = self.chance.sometimes().then_some(now);
                 same!(self, store => store.secure_user(&user, since, now, &effects));

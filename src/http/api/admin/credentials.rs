@@ -5,16 +5,16 @@ use axum::{extract::State, http::StatusCode};
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
-use super::target::{Named, find_to_change};
+use super::target::Named;
 use crate::{
     Doorward,
     account::{
-        factor_reset::{self, FactorResetTicket},
-        password, reset, unlock,
+        factor_reset::FactorResetTicket,
+        order::{MakeFactorReset, MakeResetCode, RequireNewPassword, SetPassword, Unlock},
     },
     http::{
         Error,
-        admin::{FreshAdmin, UsersWrite},
+        admin::Admin,
         answer::{NoContent, NoStore},
         form::Form,
     },
@@ -44,48 +44,48 @@ pub struct NewPasswordRequired {
 
 pub(in crate::http) async fn set_password(
     State(doorward): State<Doorward>,
-    admin: FreshAdmin<UsersWrite>,
+    admin: Admin<SetPassword>,
     Named(user): Named<String>,
     mut form: Form,
 ) -> Result<NoContent, Error> {
-    let user = find_to_change(&doorward, admin.scopes(), &user).await?;
+    let user = admin.subject(&doorward, &user).await?;
     let password = form.required("password", Ok);
     let (Ok(password), Ok(())) = (password, form.reject_misspelled()) else {
         return Err(form.into_error());
     };
-    password::set(&doorward, &user, password, &admin).await?;
+    admin.carry_out(&doorward, SetPassword { password }, &user).await?;
     Ok(NoContent)
 }
 
 pub(in crate::http) async fn require_new_password(
     State(doorward): State<Doorward>,
-    admin: FreshAdmin<UsersWrite>,
+    admin: Admin<RequireNewPassword>,
     Named(user): Named<String>,
 ) -> Result<NoStore<NewPasswordRequired>, Error> {
-    let user = find_to_change(&doorward, admin.scopes(), &user).await?;
-    let mailed = password::require_new(&doorward, &user, &admin).await?;
+    let user = admin.subject(&doorward, &user).await?;
+    let mailed = admin.carry_out(&doorward, RequireNewPassword, &user).await?;
     Ok(NoStore(StatusCode::OK, NewPasswordRequired { mailed }))
 }
 
 pub(in crate::http) async fn create_reset_code(
     State(doorward): State<Doorward>,
-    admin: FreshAdmin<UsersWrite>,
+    admin: Admin<MakeResetCode>,
     Named(user): Named<String>,
 ) -> Result<NoStore<ResetCode>, Error> {
-    let user = find_to_change(&doorward, admin.scopes(), &user).await?;
-    let code = reset::create_code(&doorward, user.id, &admin).await?;
+    let user = admin.subject(&doorward, &user).await?;
+    let code = admin.carry_out(&doorward, MakeResetCode, &user).await?;
     let code = Zeroizing::new(code.as_str().to_owned());
     Ok(NoStore(StatusCode::CREATED, ResetCode { code }))
 }
 
 pub(in crate::http) async fn create_factor_reset(
     State(doorward): State<Doorward>,
-    admin: FreshAdmin<UsersWrite>,
+    admin: Admin<MakeFactorReset>,
     Named(user): Named<String>,
 ) -> Result<NoStore<FactorReset>, Error> {
-    let user = find_to_change(&doorward, admin.scopes(), &user).await?;
+    let user = admin.subject(&doorward, &user).await?;
     let FactorResetTicket { secret, link } =
-        factor_reset::create(&doorward, user.id, &admin).await?;
+        admin.carry_out(&doorward, MakeFactorReset, &user).await?;
     let secret = Zeroizing::new(secret.as_str().to_owned());
     let reset = FactorReset { link: link.map(Zeroizing::new), secret };
     Ok(NoStore(StatusCode::CREATED, reset))
@@ -93,10 +93,10 @@ pub(in crate::http) async fn create_factor_reset(
 
 pub(in crate::http) async fn unlock(
     State(doorward): State<Doorward>,
-    admin: FreshAdmin<UsersWrite>,
+    admin: Admin<Unlock>,
     Named(user): Named<String>,
 ) -> Result<NoContent, Error> {
-    let user = find_to_change(&doorward, admin.scopes(), &user).await?;
-    unlock::unlock(&doorward, &user, &admin).await?;
+    let user = admin.subject(&doorward, &user).await?;
+    admin.carry_out(&doorward, Unlock, &user).await?;
     Ok(NoContent)
 }

@@ -5,14 +5,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Doorward,
-    account::emergency::{self, EmergencyError, EmergencyReport},
-    fault::Fault,
-    http::{
-        Error,
-        admin::{self, FreshAdmin},
-        answer::NoStore,
-        form::Form,
+    account::{
+        emergency::{self, EmergencyError, EmergencyReport},
+        order::RunEmergency,
     },
+    fault::Fault,
+    http::{Error, admin::Admin, answer::NoStore, form::Form},
 };
 
 /// What to do.
@@ -25,7 +23,7 @@ pub struct Emergency {
 
 pub(in crate::http) async fn run(
     State(doorward): State<Doorward>,
-    admin: FreshAdmin<admin::Emergency>,
+    admin: Admin<RunEmergency>,
     mut form: Form,
 ) -> Result<NoStore<EmergencyReport>, Error> {
     let new_passwords = form.required("newPasswords", |text| {

@@ -11,11 +11,14 @@ use futures_util::stream;
 
 use crate::{
     Doorward,
-    account::export::{Hashes, UserExport, write_users},
+    account::{
+        export::{Hashes, UserExport, write_users},
+        order::ExportUsers,
+    },
     event::{Actor, Administrator},
     http::{
         Error,
-        admin::{Admin, FreshAdmin, UsersRead},
+        admin::{Admin, UsersRead},
         answer::NO_STORE,
         spooled::{self, JSON_LINES},
         standing::Standing,
@@ -25,7 +28,7 @@ use crate::{
 /// Only the operator on the machine gets the password hashes, as in a backup.
 pub(in crate::http) async fn export(
     State(doorward): State<Doorward>,
-    admin: FreshAdmin<UsersRead>,
+    admin: Admin<ExportUsers>,
     standing: Standing<Admin<UsersRead>, Doorward>,
 ) -> Result<Response, Error> {
     let hashes = match admin.actor {

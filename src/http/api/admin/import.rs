@@ -15,10 +15,12 @@ use futures_util::{StreamExt, stream};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use zeroize::Zeroizing;
 
-use super::target::BEYOND_OWN_RIGHTS;
 use crate::{
     Doorward,
-    account::import::{self, ImportOptions, Imported, UserToImport},
+    account::{
+        import::{self, ImportOptions, Imported, UserToImport},
+        order::ImportUsers,
+    },
     clock::Timestamp,
     credential::{
         password::{HashOptions, PasswordHash},
@@ -26,12 +28,8 @@ use crate::{
     },
     event::Actor,
     http::{
-        Error,
-        admin::{FreshAdmin, UsersWrite},
-        answer::NO_STORE,
-        query::Query,
-        spooled::JSON_LINES,
-        standing::Standing,
+        Error, admin::Admin, answer::NO_STORE, error::ROLE_BEYOND_AUTHORITY, query::Query,
+        spooled::JSON_LINES, standing::Standing,
     },
     user::{Email, MAX_ROLES, Name, Role, Roles, User},
 };
@@ -126,6 +124,7 @@ impl From<Imported> for ImportOutcome {
             Imported::EmailTaken => Self::EmailTaken,
             Imported::IdTaken(email) => Self::IdTaken { email: email.as_str().to_owned() },
             Imported::Administers(roles) => Self::Administers { roles },
+            Imported::BeyondAuthority => Self::Invalid { problem: ROLE_BEYOND_AUTHORITY.into() },
             Imported::Differs(fields) => {
                 Self::Differs { fields: fields.into_iter().map(str::to_owned).collect() }
             }
@@ -148,7 +147,7 @@ const LAST_ATTEMPT_AFTER: Duration = Duration::from_secs(15);
 /// The command on this machine gets a line soon after it has sent one. Any other answer begins when the whole body has arrived: many
 /// programs, and proxies such as nginx, read no answer while they send, or stop sending when an answer begins.
 pub(in crate::http) async fn import(
-    standing: Standing<FreshAdmin<UsersWrite>, Doorward>,
+    standing: Standing<Admin<ImportUsers>, Doorward>,
     State(doorward): State<Doorward>,
     mut query: Query,
     request: Request,
@@ -185,7 +184,7 @@ struct Running {
     doorward: Doorward,
     /// Whoever imports. Their rights are judged again for each batch, so a batch is the most that they import after they have lost
     /// them.
-    standing: Standing<FreshAdmin<UsersWrite>, Doorward>,
+    standing: Standing<Admin<ImportUsers>, Doorward>,
     options: ImportOptions,
     lines: Lines,
     has_ended: bool,
@@ -286,13 +285,8 @@ impl Running {
     fn parse(&self, line: &[u8]) -> Result<UserToImport, String> {
         let record: UserRecord =
             serde_json::from_slice(line).map_err(|error| format!("not a user: {error}"))?;
-        let user = to_user(&self.doorward, &record)
-            .map_err(|field| format!("{field} is not valid: correct it"))?;
-        let admin_roles = &self.doorward.settings().admin_roles;
-        match admin_roles.may_manage(self.standing.scopes(), &user.user.roles) {
-            true => Ok(user),
-            false => Err(BEYOND_OWN_RIGHTS.to_owned()),
-        }
+        to_user(&self.doorward, &record)
+            .map_err(|field| format!("{field} is not valid: correct it"))
     }
 }
 

@@ -4,15 +4,14 @@ use axum::{extract::State, http::StatusCode};
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
-use super::target::check_changed;
 use crate::{
     Doorward,
-    account::import,
+    account::{import, order::DropImportedHashes},
     event::Actor,
     fault::Fault,
     http::{
         Error,
-        admin::{Admin, FreshAdmin, UsersRead, UsersWrite},
+        admin::{Admin, UsersRead},
         answer::NoStore,
         form::Form,
         query::Query,
@@ -86,7 +85,7 @@ pub(in crate::http) async fn list(
 
 pub(in crate::http) async fn drop(
     State(doorward): State<Doorward>,
-    admin: FreshAdmin<UsersWrite>,
+    admin: Admin<DropImportedHashes>,
     mut form: Form,
 ) -> Result<NoStore<Dropped>, Error> {
     let users = form.object::<Vec<String>>("users");
@@ -96,11 +95,6 @@ pub(in crate::http) async fn drop(
     let users = users.unwrap_or_default();
     let users: Result<Vec<_>, _> = users.iter().map(|id| to_id(id)).collect();
     let users = users.map_err(|fault| Error::Invalid(vec![("users".into(), fault)]))?;
-    for id in &users {
-        if let Some(user) = doorward.user_by_id(*id).await? {
-            check_changed(&doorward, admin.scopes(), &user)?;
-        }
-    }
     let dropped = import::drop_hashes(&doorward, &users, &admin).await?;
     tracing::info!(hashes = dropped, "imported password hashes dropped");
     Ok(NoStore(StatusCode::OK, Dropped { dropped }))

@@ -9,22 +9,19 @@ use axum::{
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
-use super::{
-    repeated,
-    target::{Named, check_granted},
-};
+use super::{repeated, target::Named};
 use crate::{
     Doorward,
-    account::{InvitationTicket, InviteError, Invited, NewInvitation, invite},
+    account::{InvitationTicket, InviteError, Invited, NewInvitation, invite, order},
     fault::Fault,
     http::{
         Error,
-        admin::{Admin, FreshAdmin, InvitationsRead, InvitationsWrite},
+        admin::{Admin, InvitationsRead},
         answer::{NoContent, NoStore},
         form::Form,
         query::Query,
     },
-    user::{EmailKey, Invitation, InvitationId, Role},
+    user::{EmailKey, Invitation, InvitationId},
 };
 
 /// A page of invitations, in the order of their addresses.
@@ -136,7 +133,7 @@ pub(in crate::http) async fn list(
 
 pub(in crate::http) async fn create(
     State(doorward): State<Doorward>,
-    admin: FreshAdmin<InvitationsWrite>,
+    admin: Admin<order::Invite>,
     headers: HeaderMap,
     mut form: Form,
 ) -> Result<NoStore<MadeInvitation>, Error> {
@@ -148,10 +145,8 @@ pub(in crate::http) async fn create(
     else {
         return Err(form.into_error());
     };
-    let roles = roles.unwrap_or_default();
-    let granted = roles.iter().filter_map(|role| Role::parse(role)).collect();
-    check_granted(&doorward, admin.scopes(), &granted)?;
-    let mut invitation = roles.iter().fold(NewInvitation::new(email), NewInvitation::role);
+    let roles = roles.into_iter().flatten();
+    let mut invitation = roles.fold(NewInvitation::new(email), NewInvitation::role);
     if let Some(seconds) = lifetime {
         invitation = invitation.lifetime(Duration::from_secs(seconds));
     }
@@ -173,7 +168,7 @@ pub(in crate::http) async fn create(
 
 pub(in crate::http) async fn revoke(
     State(doorward): State<Doorward>,
-    admin: Admin<InvitationsWrite>,
+    admin: Admin<order::RevokeInvitation>,
     Named(invitation): Named<String>,
 ) -> Result<NoContent, Error> {
     match invite::revoke(&doorward, &invitation, &admin).await? {

@@ -10,12 +10,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Doorward,
-    account::keys::{self, LIFETIME, MadeKey, NewKey},
+    account::{
+        keys::{self, LIFETIME, MadeKey, NewKey},
+        order::{MakeKey, RevokeKey},
+    },
     config::parse_duration,
     fault::Fault,
     http::{
         Error,
-        admin::{Admin, FreshAdmin, KeysRead, KeysWrite},
+        admin::{Admin, KeysRead},
         answer::{NoContent, NoStore},
         form::Form,
         query::Query,
@@ -160,7 +163,7 @@ fn id<T: FromStr<Err = NotAnId>>(text: String) -> Result<T, Fault> {
 /// Makes a key of a machine.
 pub(in crate::http) async fn create(
     State(doorward): State<Doorward>,
-    by: FreshAdmin<KeysWrite>,
+    by: Admin<MakeKey>,
     form: Form,
 ) -> Result<NoStore<CreatedApiKey>, Error> {
     let made = keys::create_machine(&doorward, &by, by.scopes(), new_key(form, None)?).await?;
@@ -169,7 +172,7 @@ pub(in crate::http) async fn create(
 
 pub(in crate::http) async fn revoke(
     State(doorward): State<Doorward>,
-    by: Admin<KeysWrite>,
+    by: Admin<RevokeKey>,
     id: Result<Path<String>, PathRejection>,
 ) -> Result<NoContent, Error> {
     let id = id.ok().and_then(|Path(id)| id.parse().ok()).ok_or(Error::NotFound)?;

@@ -5,12 +5,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Doorward,
-    account::mail_queue::{self, MailPage, MailQueueError},
+    account::{
+        mail_queue::{self, MailPage, MailQueueError},
+        order::RetryMail,
+    },
     clock::Timestamp,
     fault::Fault,
     http::{
         Error,
-        admin::{Admin, MailRead, MailWrite},
+        admin::{Admin, MailRead},
         answer::NoStore,
         query::Query,
     },
@@ -94,7 +97,7 @@ pub(in crate::http) async fn list(
 /// Makes all mail due that has not expired.
 pub(in crate::http) async fn retry(
     State(doorward): State<Doorward>,
-    admin: Admin<MailWrite>,
+    admin: Admin<RetryMail>,
 ) -> Result<NoStore<MailRetried>, Error> {
     let mails_due = mail_queue::retry(&doorward, &admin).await?;
     Ok(NoStore(StatusCode::OK, MailRetried { mails_due }))

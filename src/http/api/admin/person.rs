@@ -15,13 +15,10 @@ use crate::{
         change::pending_email,
         export,
         factor_list::{self, FactorInfo, TrustedDeviceInfo},
+        order::ExportUsers,
     },
     event::Administrator,
-    http::{
-        Error,
-        admin::{FreshAdmin, UsersRead},
-        answer::NoStore,
-    },
+    http::{Error, admin::Admin, answer::NoStore},
     store,
     user::User,
 };
@@ -61,7 +58,7 @@ pub struct KnownNetworkInfo {
 
 pub(in crate::http) async fn show(
     State(doorward): State<Doorward>,
-    admin: FreshAdmin<UsersRead>,
+    admin: Admin<ExportUsers>,
     Named(user): Named<String>,
 ) -> Result<NoStore<PersonExport>, Error> {
     let user = find(&doorward, &user).await?;

@@ -3,16 +3,11 @@
 use axum::{extract::State, http::StatusCode};
 use serde::{Deserialize, Serialize};
 
-use super::target::{Named, check_granted, find_to_change};
+use super::target::Named;
 use crate::{
     Doorward,
-    account::roles,
-    http::{
-        Error,
-        admin::{Admin, FreshAdmin, UsersWrite},
-        answer::NoStore,
-    },
-    user::Role,
+    account::order::{GrantRole, RevokeRole},
+    http::{Error, admin::Admin, answer::NoStore},
 };
 
 /// Whether an order has changed anything.
@@ -23,22 +18,20 @@ pub struct Changed {
 
 pub(in crate::http) async fn grant(
     State(doorward): State<Doorward>,
-    admin: FreshAdmin<UsersWrite>,
+    admin: Admin<GrantRole>,
     Named((user, role)): Named<(String, String)>,
 ) -> Result<NoStore<Changed>, Error> {
-    let user = find_to_change(&doorward, admin.scopes(), &user).await?;
-    let granted = Role::parse(&role).into_iter().collect();
-    check_granted(&doorward, admin.scopes(), &granted)?;
-    let changed = roles::grant(&doorward, &user, &role, &admin).await?;
+    let user = admin.subject(&doorward, &user).await?;
+    let changed = admin.carry_out(&doorward, GrantRole { role }, &user).await?;
     Ok(NoStore(StatusCode::OK, Changed { changed }))
 }
 
 pub(in crate::http) async fn revoke(
     State(doorward): State<Doorward>,
-    admin: Admin<UsersWrite>,
+    admin: Admin<RevokeRole>,
     Named((user, role)): Named<(String, String)>,
 ) -> Result<NoStore<Changed>, Error> {
-    let user = find_to_change(&doorward, admin.scopes(), &user).await?;
-    let changed = roles::revoke(&doorward, user.id, &role, &admin).await?;
+    let user = admin.subject(&doorward, &user).await?;
+    let changed = admin.carry_out(&doorward, RevokeRole { role }, &user).await?;
     Ok(NoStore(StatusCode::OK, Changed { changed }))
 }

@@ -4,21 +4,17 @@ use axum::{extract::State, http::StatusCode};
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
-use super::target::{Named, find_to_change};
+use super::target::Named;
 use crate::{
     Doorward,
     account::{
         factor_list::{self, FactorInfo},
-        secure::{self, RemovedFactors, SecuredAccount, WayIn},
+        order::Secure,
+        secure::{RemovedFactors, SecuredAccount, WayIn},
     },
     event::AccessEnded,
     fault::Fault,
-    http::{
-        Error,
-        admin::{FreshAdmin, UsersWrite},
-        answer::NoStore,
-        form::Form,
-    },
+    http::{Error, admin::Admin, answer::NoStore, form::Form},
 };
 
 /// What ended, and how the person gets in again.
@@ -83,11 +79,11 @@ impl From<SecuredAccount> for Secured {
 
 pub(in crate::http) async fn secure(
     State(doorward): State<Doorward>,
-    admin: FreshAdmin<UsersWrite>,
+    admin: Admin<Secure>,
     Named(user): Named<String>,
     mut form: Form,
 ) -> Result<NoStore<Secured>, Error> {
-    let user = find_to_change(&doorward, admin.scopes(), &user).await?;
+    let user = admin.subject(&doorward, &user).await?;
     let factors = form.optional("removeFactors", |text| {
         RemovedFactors::parse(&text)
             .ok_or_else(|| Fault::malformed("Expected all, none, or a time such as 30d"))
@@ -97,7 +93,7 @@ pub(in crate::http) async fn secure(
         return Err(form.into_error());
     };
     let factors = factors.unwrap_or(RemovedFactors::DEFAULT);
-    let may_mail = may_mail.unwrap_or(true);
-    let secured = secure::secure(&doorward, user.id, factors, may_mail, &admin).await?;
+    let order = Secure { factors, may_mail: may_mail.unwrap_or(true) };
+    let secured = admin.carry_out(&doorward, order, &user).await?;
     Ok(NoStore(StatusCode::OK, secured.into()))
 }

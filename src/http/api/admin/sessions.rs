@@ -3,13 +3,16 @@
 use axum::{extract::State, http::StatusCode};
 use serde::{Deserialize, Serialize};
 
-use super::target::{Named, find, find_to_change};
+use super::target::{Named, find};
 use crate::{
     Doorward,
-    account::sessions::{self, AllEnded},
+    account::{
+        order::{EndSession, EndSessions},
+        sessions::{self, AllEnded},
+    },
     http::{
         Error,
-        admin::{Admin, UsersRead, UsersWrite},
+        admin::{Admin, UsersRead},
         answer::{NoContent, NoStore},
     },
     session::Session,
@@ -73,24 +76,23 @@ pub(in crate::http) async fn list(
 
 pub(in crate::http) async fn end_all(
     State(doorward): State<Doorward>,
-    admin: Admin<UsersWrite>,
+    admin: Admin<EndSessions>,
     Named(user): Named<String>,
 ) -> Result<NoStore<Ended>, Error> {
-    let user = find_to_change(&doorward, admin.scopes(), &user).await?;
-    let AllEnded { sessions, keys_left } =
-        sessions::end_all_of_user(&doorward, user.id, &admin).await?;
+    let user = admin.subject(&doorward, &user).await?;
+    let AllEnded { sessions, keys_left } = admin.carry_out(&doorward, EndSessions, &user).await?;
     let ended = Ended { sessions_ended: sessions, api_keys_left: keys_left };
     Ok(NoStore(StatusCode::OK, ended))
 }
 
 pub(in crate::http) async fn end(
     State(doorward): State<Doorward>,
-    admin: Admin<UsersWrite>,
+    admin: Admin<EndSession>,
     Named((user, session)): Named<(String, String)>,
 ) -> Result<NoContent, Error> {
-    let user = find_to_change(&doorward, admin.scopes(), &user).await?;
+    let user = admin.subject(&doorward, &user).await?;
     let session = session.parse().map_err(|_| Error::NotFound)?;
-    match sessions::end_of_user(&doorward, user.id, session, &admin).await? {
+    match admin.carry_out(&doorward, EndSession { session }, &user).await? {
         true => Ok(NoContent),
         false => Err(Error::NotFound),
     }

@@ -7,10 +7,14 @@ use axum::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Doorward, account,
+    Doorward,
+    account::{
+        self,
+        order::{RevokeSigningKey, RotateSigningKeys},
+    },
     http::{
         Error,
-        admin::{Admin, FreshAdmin, SigningKeysRead, SigningKeysWrite},
+        admin::{Admin, SigningKeysRead},
         answer::NoStore,
     },
     token::signing_keys::{self, KeyStatus},
@@ -53,7 +57,7 @@ pub(in crate::http) async fn list(
 /// Publishes a new key, which signs in place of the old one later.
 pub(in crate::http) async fn rotate(
     State(doorward): State<Doorward>,
-    admin: Admin<SigningKeysWrite>,
+    admin: Admin<RotateSigningKeys>,
 ) -> Result<NoStore<SigningKeys>, Error> {
     account::signing_keys::rotate(&doorward, &admin).await?;
     Ok(listed(&doorward).await)
@@ -62,7 +66,7 @@ pub(in crate::http) async fn rotate(
 /// Refuses all tokens of a key.
 pub(in crate::http) async fn revoke(
     State(doorward): State<Doorward>,
-    admin: FreshAdmin<SigningKeysWrite>,
+    admin: Admin<RevokeSigningKey>,
     Path(kid): Path<String>,
 ) -> Result<NoStore<SigningKeys>, Error> {
     match account::signing_keys::revoke(&doorward, &kid, &admin).await? {

@@ -2,16 +2,18 @@
 
 use axum::{
     extract::{FromRequestParts, Path},
-    http::{StatusCode, request::Parts},
+    http::request::Parts,
 };
 use serde::de::DeserializeOwned;
 
 use crate::{
     Doorward,
-    access::scope::Scopes,
-    account::look_up,
-    http::Error,
-    user::{Roles, User},
+    account::{
+        look_up,
+        order::{self, Order},
+    },
+    http::{Error, admin::Admin},
+    user::User,
 };
 
 /// The names in the path. A path with an invalid one does not exist.
@@ -31,41 +33,24 @@ pub(super) async fn find(doorward: &Doorward, id_or_email: &str) -> Result<User,
     look_up::user_by_id_or_email(doorward, id_or_email).await?.ok_or(Error::NotFound)
 }
 
-/// The same, whom an administrator with these scopes wants to change.
-pub(super) async fn find_to_change(
-    doorward: &Doorward,
-    scopes: Scopes,
-    id_or_email: &str,
-) -> Result<User, Error> {
-    let user = find(doorward, id_or_email).await?;
-    check_changed(doorward, scopes, &user)?;
-    Ok(user)
-}
-
-/// Refuses to change a user who may do more than these scopes.
-pub(super) fn check_changed(doorward: &Doorward, scopes: Scopes, user: &User) -> Result<(), Error> {
-    match doorward.settings().admin_roles.may_manage(scopes, &user.roles) {
-        true => Ok(()),
-        false => Err(Error::beyond_authority()),
+impl<O: Order> Admin<O> {
+    /// The user with this id or e-mail address, about whom the order is given.
+    pub(super) async fn subject(
+        &self,
+        doorward: &Doorward,
+        id_or_email: &str,
+    ) -> Result<User, Error> {
+        let found = look_up::user_by_id_or_email(doorward, id_or_email).await?;
+        Ok(order::subject(found, self)?)
     }
-}
 
-/// Refuses roles that give more than these scopes.
-pub(super) fn check_granted(
-    doorward: &Doorward,
-    scopes: Scopes,
-    roles: &Roles,
-) -> Result<(), Error> {
-    match doorward.settings().admin_roles.may_manage(scopes, roles) {
-        true => Ok(()),
-        false => Err(forbidden(BEYOND_OWN_RIGHTS)),
+    /// Carries out the order that the administrator may give.
+    pub(super) async fn carry_out(
+        &self,
+        doorward: &Doorward,
+        order: O,
+        user: &User,
+    ) -> Result<O::Outcome, Error> {
+        Ok(order.carry_out(doorward, user, self).await?)
     }
-}
-
-/// Why an administrator may not grant a role.
-pub(super) const BEYOND_OWN_RIGHTS: &str =
-    "this role may do more than you: somebody who may do the same has to grant it";
-
-fn forbidden(reason: &str) -> Error {
-    Error::NotDone(StatusCode::FORBIDDEN, reason.to_owned())
 }

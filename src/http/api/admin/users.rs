@@ -11,22 +11,23 @@ use super::{
     keys::ApiKeyInfo,
     repeated,
     sessions::SessionInfo,
-    target::{Named, find, find_to_change},
+    target::{Named, find},
     version::{expected, tag_of},
 };
 use crate::{
     Doorward,
     account::{
         NewUser,
-        edit::{Edit, edit},
         factor_list::{self, FactorInfo, TrustedDeviceInfo},
-        keys, leave, register,
+        keys,
+        order::{AddUser, Delete, Edit},
+        register,
         search::{self, UserFilter, UserPage},
         sessions,
     },
     http::{
         Error,
-        admin::{Admin, FreshAdmin, UsersDelete, UsersRead, UsersWrite},
+        admin::{Admin, UsersRead},
         answer::{NoContent, NoStore},
         form::Form,
         query::Query,
@@ -134,7 +135,7 @@ pub(in crate::http) async fn list(
 
 pub(in crate::http) async fn create(
     State(doorward): State<Doorward>,
-    admin: Admin<UsersWrite>,
+    admin: Admin<AddUser>,
     headers: HeaderMap,
     mut form: Form,
 ) -> Result<Response, Error> {
@@ -172,12 +173,12 @@ pub(in crate::http) async fn show(
 
 pub(in crate::http) async fn change(
     State(doorward): State<Doorward>,
-    admin: FreshAdmin<UsersWrite>,
+    admin: Admin<Edit>,
     Named(user): Named<String>,
     headers: HeaderMap,
     mut form: Form,
 ) -> Result<Response, Error> {
-    let user = find_to_change(&doorward, admin.scopes(), &user).await?;
+    let user = admin.subject(&doorward, &user).await?;
     let (name, email) = (form.optional("name", Name::parse), form.optional("email", Email::parse));
     let verified = form.optional_flag("emailVerified");
     let disabled = form.optional_flag("disabled");
@@ -188,20 +189,20 @@ pub(in crate::http) async fn change(
     };
     // After the body: a request that would be refused without its precondition is refused for that (RFC 9110, 13.2.1).
     let version = expected(&headers, &user)?;
-    let change = Edit { name, email, email_verified, disabled };
-    let user = edit(&doorward, &user, &change, version, &admin).await?;
+    let edit = Edit { name, email, email_verified, disabled, version };
+    let user = admin.carry_out(&doorward, edit, &user).await?.user;
     Ok(tagged(StatusCode::OK, &user, UserInfo::from(&user)))
 }
 
 pub(in crate::http) async fn delete(
     State(doorward): State<Doorward>,
-    admin: FreshAdmin<UsersDelete>,
+    admin: Admin<Delete>,
     Named(user): Named<String>,
     headers: HeaderMap,
 ) -> Result<NoContent, Error> {
-    let user = find_to_change(&doorward, admin.scopes(), &user).await?;
+    let user = admin.subject(&doorward, &user).await?;
     let version = expected(&headers, &user)?;
-    leave::delete_version(&doorward, &user, version, &admin).await?;
+    admin.carry_out(&doorward, Delete { version }, &user).await?;
     Ok(NoContent)
 }
 

@@ -11,18 +11,17 @@ use super::{
         text::Done,
         view::{AdminInvitations, Place, RefusedForm, Secret},
     },
-    AdminVisit, FreshAdminVisit, PAGE_ROWS,
+    AdminVisit, PAGE_ROWS,
 };
 use crate::{
     access::scope::Scope,
-    account::{NewInvitation, invite},
-    fault::Fault,
-    http::{
-        Error,
-        admin::{InvitationsRead, InvitationsWrite},
-        form::PageForm,
+    account::{
+        NewInvitation, invite,
+        order::{Invite, RevokeInvitation},
     },
-    user::{EmailKey, Role},
+    fault::Fault,
+    http::{Error, admin::InvitationsRead, form::PageForm},
+    user::EmailKey,
 };
 
 const INVITATIONS: &str = "/admin/invitations";
@@ -32,7 +31,7 @@ pub(in crate::http) async fn show(visit: AdminVisit<InvitationsRead>) -> Result<
 }
 
 pub(in crate::http) async fn invite(
-    visit: FreshAdminVisit<InvitationsWrite>,
+    visit: AdminVisit<Invite>,
     PageForm(mut form): PageForm,
 ) -> Result<Response, Error> {
     let typed = ["email", "roles", "days"].map(|name| (name, form.typed(name))).to_vec();
@@ -44,7 +43,6 @@ pub(in crate::http) async fn invite(
     let made = match (form.required("email", Ok), roles, days) {
         (Ok(email), Ok(roles), Ok(days)) => {
             let roles = roles.unwrap_or_default();
-            visit.check_rights(&roles.split_whitespace().filter_map(Role::parse).collect())?;
             let invitation = NewInvitation::new(email)
                 .lifetime(Duration::from_secs(days.saturating_mul(24 * 60 * 60)));
             let invitation = roles.split_whitespace().fold(invitation, NewInvitation::role);
@@ -69,7 +67,7 @@ pub(in crate::http) async fn invite(
             }
         },
         Err(failure) => {
-            let refusal = failure.refusal()?;
+            let refusal = failure.refusal().map_err(|error| visit.in_words(error))?;
             let refused = visit.refused_form("invitations", typed, &refusal);
             page(&visit, None, Some((&refused, &refusal))).await
         }
@@ -78,7 +76,7 @@ pub(in crate::http) async fn invite(
 
 /// `POST /admin/invitations/revoke`
 pub(in crate::http) async fn revoke(
-    visit: AdminVisit<InvitationsWrite>,
+    visit: AdminVisit<RevokeInvitation>,
     PageForm(form): PageForm,
 ) -> Result<Response, Error> {
     // An invitation that is gone already, as after a double click, is what the administrator wants.

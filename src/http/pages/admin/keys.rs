@@ -10,20 +10,19 @@ use super::{
         text::Done,
         view::{ApiKeys, Place, RefusedForm, Secret},
     },
-    AdminVisit, FreshAdminVisit, PAGE_ROWS,
+    AdminVisit, PAGE_ROWS,
 };
 use crate::{
     access::{
         api_key::{EVERY_GUARD, guard_scope},
         scope::Scope,
     },
-    account::keys::{self, KeyError, NewKey},
-    fault::Fault,
-    http::{
-        Error,
-        admin::{KeysRead, KeysWrite},
-        form::PageForm,
+    account::{
+        keys::{self, KeyError, NewKey},
+        order::{MakeKey, RevokeKey},
     },
+    fault::Fault,
+    http::{Error, admin::KeysRead, form::PageForm},
     user::Name,
 };
 
@@ -35,7 +34,7 @@ pub(in crate::http) async fn show(visit: AdminVisit<KeysRead>) -> Result<Respons
 
 /// `POST /admin/keys/create`: the answer shows the key once.
 pub(in crate::http) async fn create(
-    visit: FreshAdminVisit<KeysWrite>,
+    visit: AdminVisit<MakeKey>,
     PageForm(mut form): PageForm,
 ) -> Result<Response, Error> {
     let typed = ["name", "days", "allow"].map(|name| (name, form.typed(name))).to_vec();
@@ -82,12 +81,13 @@ pub(in crate::http) async fn create(
 
 /// `POST /admin/keys/revoke`
 pub(in crate::http) async fn revoke(
-    visit: AdminVisit<KeysWrite>,
+    visit: AdminVisit<RevokeKey>,
     PageForm(form): PageForm,
 ) -> Result<Response, Error> {
     if let Ok(id) = form.typed("id").parse() {
         // A key that has ended already, as after a double click, is what the administrator wants.
-        keys::revoke(visit.doorward(), &visit.by, id).await?;
+        let revoked = keys::revoke(visit.doorward(), &visit.by, id).await;
+        revoked.map_err(|error| visit.in_words(error.into()))?;
     }
     Ok(visit.done(KEYS, Done::Revoked))
 }

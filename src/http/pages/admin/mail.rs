@@ -11,11 +11,11 @@ use super::{
 };
 use crate::{
     access::scope::Scope,
-    account::mail_queue::{self, MailQueueError},
-    http::{
-        Error,
-        admin::{MailRead, MailWrite},
+    account::{
+        mail_queue::{self, MailQueueError},
+        order::RetryMail,
     },
+    http::{Error, admin::MailRead},
 };
 
 const MAIL: &str = "/admin/mail";
@@ -40,7 +40,7 @@ pub(in crate::http) async fn show(visit: AdminVisit<MailRead>) -> Result<Respons
 }
 
 /// `POST /admin/mail/retry`
-pub(in crate::http) async fn retry(visit: AdminVisit<MailWrite>) -> Result<Response, Error> {
+pub(in crate::http) async fn retry(visit: AdminVisit<RetryMail>) -> Result<Response, Error> {
     match mail_queue::retry(visit.doorward(), &visit.by).await {
         Ok(_) => Ok(visit.done(MAIL, Done::MailRetried)),
         // The page says so.

@@ -15,7 +15,7 @@ pub(in crate::http) mod user_orders;
 pub(in crate::http) mod users;
 mod visit;
 
-pub(in crate::http) use self::visit::{AdminVisit, FreshAdminVisit, LiveAdminVisit};
+pub(in crate::http) use self::visit::{AdminVisit, LiveAdminVisit};
 
 /// The most rows of a page of a list.
 const PAGE_ROWS: usize = 50;

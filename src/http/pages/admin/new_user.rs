@@ -11,16 +11,16 @@ use super::{
     AdminVisit,
 };
 use crate::{
-    account::{NewUser, register},
-    http::{Error, admin::UsersWrite, form::PageForm},
+    account::{NewUser, order::AddUser, register},
+    http::{Error, form::PageForm},
 };
 
-pub(in crate::http) async fn show(visit: AdminVisit<UsersWrite>) -> Result<Response, Error> {
+pub(in crate::http) async fn show(visit: AdminVisit<AddUser>) -> Result<Response, Error> {
     Ok(page(&visit, None))
 }
 
 pub(in crate::http) async fn submit(
-    visit: AdminVisit<UsersWrite>,
+    visit: AdminVisit<AddUser>,
     PageForm(mut form): PageForm,
 ) -> Result<Response, Error> {
     let typed = vec![("name", form.typed("name")), ("email", form.typed("email"))];
@@ -46,7 +46,7 @@ pub(in crate::http) async fn submit(
     }
 }
 
-fn page(visit: &AdminVisit<UsersWrite>, outcome: Option<(&RefusedForm, &FormRefusal)>) -> Response {
+fn page(visit: &AdminVisit<AddUser>, outcome: Option<(&RefusedForm, &FormRefusal)>) -> Response {
     let refused = outcome.map(|(refused, _)| refused);
     let min_password_length = visit.doorward().settings().password_rules().min_length;
     let heading = visit.texts().admin.new_user;

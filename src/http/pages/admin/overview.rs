@@ -7,18 +7,18 @@ use super::{
         form_refusal::{FormFailure, FormRefusal},
         view::{EmergencyDone, Overview, Place, RefusedForm},
     },
-    AdminVisit, FreshAdminVisit, guards,
+    AdminVisit, guards,
 };
 use crate::{
     Doorward,
     access::{guard::Guard, scope::Scope},
-    account::{audit, emergency, status},
+    account::{audit, emergency, order::RunEmergency, status},
     clock::Timestamp,
     config::DatabaseUrl,
     fault::Fault,
     http::{
         Error,
-        admin::{self, StatusRead},
+        admin::StatusRead,
         form::{FaultRecorded, PageForm},
     },
 };
@@ -32,7 +32,7 @@ pub(in crate::http) async fn show(visit: AdminVisit<StatusRead>) -> Result<Respo
 
 /// `POST /admin/emergency`: everybody is signed out, the administrator too.
 pub(in crate::http) async fn run_emergency(
-    visit: FreshAdminVisit<admin::Emergency>,
+    visit: AdminVisit<RunEmergency>,
     PageForm(mut form): PageForm,
 ) -> Result<Response, Error> {
     let typed = ["passwords", "role"].map(|name| (name, form.typed(name))).to_vec();

@@ -7,16 +7,15 @@ use super::{
         text::Done,
         view::{Place, SigningKeysPage},
     },
-    AdminVisit, FreshAdminVisit,
+    AdminVisit,
 };
 use crate::{
     access::scope::Scope,
-    account::signing_keys,
-    http::{
-        Error,
-        admin::{SigningKeysRead, SigningKeysWrite},
-        form::PageForm,
+    account::{
+        order::{RevokeSigningKey, RotateSigningKeys},
+        signing_keys,
     },
+    http::{Error, admin::SigningKeysRead, form::PageForm},
 };
 
 const SIGNING_KEYS: &str = "/admin/signing-keys";
@@ -30,7 +29,7 @@ pub(in crate::http) async fn show(visit: AdminVisit<SigningKeysRead>) -> Result<
 
 /// `POST /admin/signing-keys/rotate`
 pub(in crate::http) async fn rotate(
-    visit: AdminVisit<SigningKeysWrite>,
+    visit: AdminVisit<RotateSigningKeys>,
 ) -> Result<Response, Error> {
     signing_keys::rotate(visit.doorward(), &visit.by).await?;
     Ok(visit.done(SIGNING_KEYS, Done::KeyPublished))
@@ -38,7 +37,7 @@ pub(in crate::http) async fn rotate(
 
 /// `POST /admin/signing-keys/revoke`
 pub(in crate::http) async fn revoke(
-    visit: FreshAdminVisit<SigningKeysWrite>,
+    visit: AdminVisit<RevokeSigningKey>,
     PageForm(form): PageForm,
 ) -> Result<Response, Error> {
     // A key that is gone already, as after a double click, is what the administrator wants.

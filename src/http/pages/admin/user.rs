@@ -19,7 +19,7 @@ use crate::{
     access::scope::Scope,
     account::{audit, keys, refused, sessions},
     http::{Error, admin::UsersRead},
-    user::{Roles, User},
+    user::User,
 };
 
 /// The most events on the page of a user.
@@ -51,21 +51,6 @@ impl<S> AdminVisit<S> {
         self.doorward().user_by_id(id).await?.ok_or(Error::NotFound)
     }
 
-    /// The same, whom the administrator wants to change. Nobody changes those who may do more than themselves.
-    pub(super) async fn user_to_change(&self, id: UserPath) -> Result<User, Error> {
-        let user = self.user(id).await?;
-        self.check_rights(&user.roles)?;
-        Ok(user)
-    }
-
-    /// Refuses roles that may do more than the administrator.
-    pub(super) fn check_rights(&self, roles: &Roles) -> Result<(), Error> {
-        match self.doorward().settings().admin_roles.may_manage(self.scopes, roles) {
-            true => Ok(()),
-            false => Err(Error::Person(Box::new(self.not_permitted()))),
-        }
-    }
-
     /// The page of a user, with the form that was refused.
     pub(super) async fn refused_order(
         &self,
@@ -74,7 +59,7 @@ impl<S> AdminVisit<S> {
         typed: Vec<(&'static str, String)>,
         failure: FormFailure,
     ) -> Result<Response, Error> {
-        let refusal = failure.refusal()?;
+        let refusal = failure.refusal().map_err(|error| self.in_words(error))?;
         let refused = self.refused_form(form, typed, &refusal);
         let refused = Some((&refused, &refusal));
         page(self, user, Outcome { refused, ..Outcome::default() }).await
@@ -114,7 +99,7 @@ pub(super) async fn page<S>(
         activity: activity.as_ref().map(|(events, users)| (&**events, &**users)),
         min_password_length: doorward.settings().password_rules().min_length,
         scopes: visit.scopes,
-        may_manage: doorward.settings().admin_roles.may_manage(visit.scopes, &user.roles),
+        may_manage: visit.by.may_manage(&user.roles),
         is_own: visit.caller.user.id == user.id,
         secret,
         refused: refused.map(|(refused, _)| refused),

@@ -22,30 +22,28 @@ use crate::{
         guard::RequestFacts,
         scope::{Scope, Scopes},
     },
-    account::proof::is_fresh,
+    account::{order::Needs, proof::is_fresh},
     event::{Administrator, Right},
-    http::{Error, admin::Needs},
+    http::{Error, admin::scopes_of},
     user::{User, UserId},
 };
 
-/// A request for a page by a signed-in person with the scope `S`. For those who administer nothing, the page does not exist.
-pub(in crate::http) struct AdminVisit<S> {
+/// A request for a page by a signed-in person who has what `N` needs: an order, or a scope that reads. For those who administer nothing, the
+/// page does not exist. Somebody whose sign-in is too long ago for the order proves once more who they are, and returns to the page that
+/// has the form.
+pub(in crate::http) struct AdminVisit<N> {
     visit: SignedInVisit,
     /// What the person may do.
     pub(super) scopes: Scopes,
     /// Who gives orders.
     pub(in crate::http) by: Administrator,
-    scope: PhantomData<S>,
+    needs: PhantomData<N>,
 }
 
-/// The same, by somebody who has signed in within the last 10 minutes. Anybody else proves once more who they are, and returns to
-/// the page that has the form.
-pub(in crate::http) struct FreshAdminVisit<S>(AdminVisit<S>);
-
 /// The same, for a page that loads itself again. That is no use of the session: nobody may be looking.
-pub(in crate::http) struct LiveAdminVisit<S>(pub(super) AdminVisit<S>);
+pub(in crate::http) struct LiveAdminVisit<N>(pub(super) AdminVisit<N>);
 
-impl<S> Deref for AdminVisit<S> {
+impl<N> Deref for AdminVisit<N> {
     type Target = SignedInVisit;
 
     fn deref(&self) -> &SignedInVisit {
@@ -53,56 +51,40 @@ impl<S> Deref for AdminVisit<S> {
     }
 }
 
-impl<S> Deref for FreshAdminVisit<S> {
-    type Target = AdminVisit<S>;
-
-    fn deref(&self) -> &AdminVisit<S> {
-        &self.0
-    }
-}
-
-impl<S: Needs> FromRequestParts<Arc<Pages>> for AdminVisit<S> {
+impl<N: Needs> FromRequestParts<Arc<Pages>> for AdminVisit<N> {
     type Rejection = Response;
 
     async fn from_request_parts(parts: &mut Parts, pages: &Arc<Pages>) -> Result<Self, Response> {
-        Self::of(parts, pages, SessionUse::Counts).await
+        let visit = Self::of(parts, pages, SessionUse::Counts).await?;
+        match !N::FRESH || is_fresh(visit.doorward(), &visit.caller.user, &visit.caller.session) {
+            true => Ok(visit),
+            false => Err(visit.way_to_step_up(page_of(parts), None)),
+        }
     }
 }
 
-impl<S: Needs> AdminVisit<S> {
+impl<N: Needs> AdminVisit<N> {
     async fn of(
         parts: &Parts,
         pages: &Arc<Pages>,
         session_use: SessionUse,
     ) -> Result<Self, Response> {
         let (visit, scopes) = identify(parts, pages, session_use).await?;
-        if !scopes.contains(S::SCOPE) {
-            return Err(lacks_scope(&visit, S::SCOPE, scopes));
+        if !scopes.contains(N::SCOPE) {
+            return Err(lacks_scope(&visit, N::SCOPE, scopes));
         }
         let right = Right::of_session(visit.caller.session.id, &visit.caller.user);
         let authority = visit.doorward().settings().admin_roles.authority(scopes, right);
         let by = Administrator::by_right(authority, &visit.requester);
-        Ok(Self { visit, scopes, by, scope: PhantomData })
+        Ok(Self { visit, scopes, by, needs: PhantomData })
     }
 }
 
-impl<S: Needs> FromRequestParts<Arc<Pages>> for LiveAdminVisit<S> {
+impl<N: Needs> FromRequestParts<Arc<Pages>> for LiveAdminVisit<N> {
     type Rejection = Response;
 
     async fn from_request_parts(parts: &mut Parts, pages: &Arc<Pages>) -> Result<Self, Response> {
         Ok(Self(AdminVisit::of(parts, pages, SessionUse::DoesNotCount).await?))
-    }
-}
-
-impl<S: Needs> FromRequestParts<Arc<Pages>> for FreshAdminVisit<S> {
-    type Rejection = Response;
-
-    async fn from_request_parts(parts: &mut Parts, pages: &Arc<Pages>) -> Result<Self, Response> {
-        let visit = AdminVisit::from_request_parts(parts, pages).await?;
-        match is_fresh(visit.doorward(), &visit.caller.user, &visit.caller.session) {
-            true => Ok(Self(visit)),
-            false => Err(visit.way_to_step_up(page_of(parts), None)),
-        }
     }
 }
 
@@ -167,7 +149,7 @@ fn way_to_sign_in(parts: &Parts, pages: &Pages) -> Response {
     pages.redirect_to_page(&with_target(SIGN_IN, app.as_ref()))
 }
 
-impl<S> AdminVisit<S> {
+impl<N> AdminVisit<N> {
     pub(super) fn context(&self) -> PageContext<'_> {
         self.pages.admin_context(self.language)
     }
@@ -181,9 +163,14 @@ impl<S> AdminVisit<S> {
         Ok(self.doorward().store().users_by_ids(&ids).await?)
     }
 
-    /// The answer to an order beyond what the person may do.
-    pub(super) fn not_permitted(&self) -> Response {
-        not_permitted(&self.visit, self.scopes)
+    /// Why an order was not carried out. What is beyond the rights of the person has a page of its own.
+    pub(super) fn in_words(&self, error: Error) -> Error {
+        match error {
+            Error::BeyondAuthority(_) => {
+                Error::Person(Box::new(not_permitted(&self.visit, self.scopes)))
+            }
+            error => error,
+        }
     }
 
     pub(super) fn may(&self, scope: Scope) -> bool {
