@@ -23,7 +23,8 @@ fn mail_of(challenge: &Challenge) -> MailId {
     MailId::from_uuid(challenge.id.uuid())
 }
 
-/// Asks a person who has proved this much for the second factor. With a session, the answer makes that one stronger.
+/// Asks a person who has proved this much for the second factor. With a session, the answer makes that one stronger. Queues the mail that
+/// is sent if there is no right answer. One waits at a time, however often the first factor is given.
 pub(super) async fn ask(
     doorward: &Doorward,
     user: &User,
@@ -33,31 +34,17 @@ pub(super) async fn ask(
     requester: &Requester,
 ) -> Result<MissingFactor, store::Error> {
     let missing = MissingFactor::of(doorward, user, methods.clone(), persistence, session).await?;
-    asked(doorward, user, methods, &missing, requester).await?;
-    Ok(missing)
-}
-
-/// Records that a sign-in or a step-up lacks the second factor, and queues the mail that is sent if it stays so. One waits at a time,
-/// however often the first factor is given.
-async fn asked(
-    doorward: &Doorward,
-    user: &User,
-    methods: Methods,
-    missing: &MissingFactor,
-    requester: &Requester,
-) -> Result<(), store::Error> {
     let event = EventKind::FactorAsked { methods };
     doorward.events().publish(&doorward.event_by_unknown(Some(user.id), requester, event));
     let challenge = doorward.cookies().open_challenge(&missing.challenge, doorward.now());
-    let Some(challenge) = challenge else { return Ok(()) };
-    if !may_mail(doorward, &user.email, MailPurpose::MissingFactor) {
-        return Ok(());
+    let Some(challenge) = challenge else { return Ok(missing) };
+    if may_mail(doorward, &user.email, MailPurpose::MissingFactor) {
+        for mail in factor_refused(doorward, user, requester).mails {
+            let mail = Mail { id: mail_of(&challenge), ..mail };
+            doorward.store().queue_mail_for(mail, challenge.expires_at).await?;
+        }
     }
-    for mail in factor_refused(doorward, user, requester).mails {
-        let mail = Mail { id: mail_of(&challenge), ..mail };
-        doorward.store().queue_mail_for(mail, challenge.expires_at).await?;
-    }
-    Ok(())
+    Ok(missing)
 }
 
 /// The mail was not sent, so it does not count. Whoever gives the first factor next is told of.

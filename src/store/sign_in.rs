@@ -95,8 +95,8 @@ pub enum SignInRefusal {
     InvitationGone,
     /// Another user has the passkey, or its setup was used.
     PasskeyTaken,
-    /// The user has been deleted or disabled, has another password or address, has added a second factor, or does not trust the browser
-    /// any more.
+    /// The user has been deleted or disabled, has another password, has added a second factor, or does not trust the browser any more.
+    /// Or the mailed code or link has expired, or is not valid for their address any more.
     UserChanged,
 }
 
