@@ -39,6 +39,14 @@ impl Language {
         }
     }
 
+    /// What is meant for this language, of one thing in English and one in German.
+    pub fn choose<T>(self, [english, german]: [T; 2]) -> T {
+        match self {
+            Self::English => english,
+            Self::German => german,
+        }
+    }
+
     /// The value of `lang` and `Content-Language`.
     pub fn tag(self) -> &'static str {
         match self {
@@ -172,6 +180,57 @@ fn weight(parameter: &str) -> u16 {
     let weight = digits.and_then(|digits| digits.trim().parse::<f32>().ok()).unwrap_or(0.0);
     if (0.0..=1.0).contains(&weight) { (weight * 1000.0).round() as u16 } else { 0 }
 }
+
+/// A table of texts with a column for each language: English, German. A row that lacks one does not compile. A text is a field of the
+/// struct; a text with parameters, which stand in braces in it, is a method. Tables of parts of the pages come with the struct.
+macro_rules! texts {
+    (
+        $(#[$struct_doc:meta])*
+        pub struct $Texts:ident $(with ($($part:ident: $Part:ident),+))? {
+            $($(#[$text_doc:meta])* $text:ident: $english:expr, $german:expr;)+
+        }
+
+        impl $Same:ident {
+            $(
+                $(#[$fn_doc:meta])*
+                $name:ident($($parameter:ident: $type:ty),+): $in_english:literal, $in_german:literal;
+            )+
+        }
+    ) => {
+        $(#[$struct_doc])*
+        pub struct $Texts {
+            pub language: Language,
+            $($(pub $part: $Part,)+)?
+            $($(#[$text_doc])* pub $text: &'static str,)+
+        }
+
+        impl $Same {
+            pub(super) const ENGLISH: Self = Self {
+                language: Language::English,
+                $($($part: $Part::ENGLISH,)+)?
+                $($text: $english,)+
+            };
+
+            pub(super) const GERMAN: Self = Self {
+                language: Language::German,
+                $($($part: $Part::GERMAN,)+)?
+                $($text: $german,)+
+            };
+
+            $(
+                $(#[$fn_doc])*
+                pub fn $name(&self, $($parameter: $type),+) -> String {
+                    match self.language {
+                        Language::English => format!($in_english),
+                        Language::German => format!($in_german),
+                    }
+                }
+            )+
+        }
+    };
+}
+
+pub(crate) use texts;
 
 #[cfg(test)]
 mod tests {

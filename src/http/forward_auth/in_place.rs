@@ -49,6 +49,7 @@ impl Pages {
         let decision_link = format!("{}{}", self.site().url, path_of(&id));
         let sees_reason = may_see_reason(self.doorward(), caller, &id, address);
         let page = Refused {
+            page: self.foreign_context(language),
             app: &guard.title,
             is_own: true,
             // Scripts of the app can read the page, so it tells no more than the app may know.
@@ -62,7 +63,7 @@ impl Pages {
             missing: None,
             why: None,
         };
-        let html = page.render(&self.foreign_context(language));
+        let html = html(&page);
         let mut response = self.foreign_html(StatusCode::FORBIDDEN, language, html);
         add_decision(response.headers_mut(), decision);
         response
@@ -119,8 +120,8 @@ impl Pages {
         link: (LinkTo<'_>, &str),
     ) -> Response {
         let language = accept_language(headers);
-        let page = MessagePage { message, link: Some(link) };
-        let html = page.render(&self.foreign_context(language));
+        let page = MessagePage { page: self.foreign_context(language), message, link: Some(link) };
+        let html = html(&page);
         self.foreign_html(StatusCode::FORBIDDEN, language, html)
     }
 }

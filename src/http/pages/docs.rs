@@ -19,7 +19,7 @@ fn page(pages: &Pages) -> FixedPage {
     let page = PageContext { branding: &branding, ..pages.context(Language::English) };
     let docs = Docs::read(&document(pages.doorward()));
     FixedPage {
-        html: docs.render(&page).into(),
+        html: docs.render(page).into(),
         content_security_policy: content_security_policy(&branding, None),
     }
 }

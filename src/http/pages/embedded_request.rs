@@ -11,7 +11,7 @@ use super::{
     answer::{Pages, VARY},
     decision::{may_see_reason, path_of},
     return_target::{MAX_PATH_BYTES, is_own_path, seal_path},
-    view::Refused,
+    view::{Refused, html},
     visit::SIGN_IN,
 };
 use crate::{
@@ -110,6 +110,7 @@ impl<'r> EmbeddedRequest<'r> {
         let address = requester(self.parts, self.doorward).client.address;
         let sees_reason = may_see_reason(self.doorward, caller, &id, address);
         let page = Refused {
+            page: pages.context(language),
             app: self.doorward.settings().service_name(),
             is_own: true,
             signed_in_as: Some((caller.user.name.as_str(), caller.user.email.as_str())),
@@ -120,7 +121,7 @@ impl<'r> EmbeddedRequest<'r> {
             missing: None,
             why: None,
         };
-        let html = page.render(&pages.context(language));
+        let html = html(&page);
         let mut response = pages.html(StatusCode::FORBIDDEN, language, html, None);
         add_decision(response.headers_mut(), decision);
         response

@@ -12,7 +12,7 @@ use axum::{
 use super::{
     answer::{Pages, has_secret, hide_url},
     text::{LinkTo, Message},
-    view::MessagePage,
+    view::{MessagePage, html},
 };
 use crate::{
     http::{
@@ -78,8 +78,8 @@ fn as_page(pages: &Pages, language: Language, response: Response) -> Response {
         StatusCode::UNAUTHORIZED => Some((LinkTo::SignIn, &*sign_in)),
         _ => Some((LinkTo::Start, &*start)),
     };
-    let page = MessagePage { message: message(head.status, &head.headers), link };
-    let html = page.render(&pages.context(language));
+    let (page, message) = (pages.context(language), message(head.status, &head.headers));
+    let html = html(&MessagePage { page, message, link });
     let mut response = pages.html(head.status, language, html, None);
     for (name, value) in &head.headers {
         if ![header::CONTENT_LENGTH, header::VARY].contains(name)

@@ -12,7 +12,7 @@ use super::{
     return_target::{AppTarget, with_target},
     step_up_request::StepUp,
     text::Follows,
-    view::{NewRecoveryCode, Prove, ProveFor},
+    view::{NewRecoveryCode, Prove, ProveFor, html},
     visit::{SIGN_IN, Visit, append_cookie},
 };
 use crate::{
@@ -72,6 +72,7 @@ pub(super) fn page(
     let holds = |kind| missing.is_some_and(|missing| missing.factors.contains(kind));
     let code_fault = refusal.and_then(|refusal| refusal.fault("code"));
     let page = Prove {
+        page: visit.context(),
         prove_for: match &errand.step_up {
             None => ProveFor::SignIn,
             Some(step_up) => ProveFor::StepUp {
@@ -99,7 +100,7 @@ pub(super) fn page(
         password_fault: refusal.and_then(|refusal| refusal.password_fault("password")),
     };
     let origin = errand.app.as_ref().map(|app| &*app.origin);
-    let mut response = visit.form(page.render(&visit.context()), refusal, origin);
+    let mut response = visit.form(html(&page), refusal, origin);
     if options.is_some() {
         allow_script(&mut response);
     }
@@ -171,8 +172,9 @@ impl Errand {
                 // Whoever signs in with a recovery code has lost something.
                 let replace = with_target(RECOVERED, self.app.as_ref());
                 let replace = (!is_step_up).then_some(&*replace);
-                let page = NewRecoveryCode { code: &code, go_on: &go_on, replace };
-                visit.page(StatusCode::OK, page.render(&visit.context()))
+                let page =
+                    NewRecoveryCode { page: visit.context(), code: &code, go_on: &go_on, replace };
+                visit.page(StatusCode::OK, html(&page))
             }
         };
         match is_step_up {

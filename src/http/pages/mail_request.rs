@@ -7,7 +7,7 @@ use super::{
     one_time::form_page,
     return_target::AppTarget,
     text::Notice,
-    view::{CodeEntry, MailRequest, MailRequestKind, OneTimeForm, OneTimeKind},
+    view::{CodeEntry, MailRequest, MailRequestKind, OneTimeForm, OneTimeKind, html},
     visit::Visit,
 };
 use crate::{config::MailCodeSignIn, http::Error};
@@ -22,6 +22,7 @@ pub(super) fn page(
 ) -> Response {
     let codes = visit.doorward().settings().mail_code_sign_in;
     let page = MailRequest {
+        page: visit.context(),
         kind,
         app: app.map(|app| &*app.title),
         target: app.map(|app| &*app.sealed),
@@ -31,7 +32,7 @@ pub(super) fn page(
         error: refusal.and_then(|refusal| refusal.error),
         email_fault: refusal.and_then(|refusal| refusal.fault("email")),
     };
-    visit.form(page.render(&visit.context()), refusal, app.map(|app| &*app.origin))
+    visit.form(html(&page), refusal, app.map(|app| &*app.origin))
 }
 
 /// The answer to a request for a mail to the address that was typed: the page that takes the code in it, or again the one that
@@ -53,7 +54,7 @@ pub(super) fn answer(
         },
         entry: CodeEntry::Mailed(typed),
         notice: Some(Notice::MailSent),
-        ..OneTimeForm::default()
+        ..OneTimeForm::new(visit.context())
     };
     Ok(form_page(visit, code_page, app, None))
 }

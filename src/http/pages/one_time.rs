@@ -6,7 +6,7 @@ use super::{
     form_refusal::{FormFailure, FormRefusal},
     return_target::{AppTarget, with_target},
     text::{FieldFault, FormError, LinkTo, Message},
-    view::{CodeEntry, OneTimeForm, OneTimeKind},
+    view::{CodeEntry, OneTimeForm, OneTimeKind, html},
     visit::Visit,
 };
 use crate::{
@@ -60,8 +60,13 @@ pub(super) async fn link_page(
             let other = visit.caller().filter(|caller| caller.user.id != user.id);
             let signed_in_as = other.map(|caller| caller.user.email.as_str());
             let has_password = user.has_password();
-            let page =
-                OneTimeForm { kind, entry, signed_in_as, has_password, ..OneTimeForm::default() };
+            let page = OneTimeForm {
+                kind,
+                entry,
+                signed_in_as,
+                has_password,
+                ..OneTimeForm::new(visit.context())
+            };
             return Ok(form_page(visit, page, app, None));
         }
     }
@@ -126,7 +131,7 @@ pub(super) fn refused(
             OneTimeKind::ResetFactors => refusal.password_fault("password"),
             _ => refusal.fault("password"),
         },
-        ..OneTimeForm::default()
+        ..OneTimeForm::new(visit.context())
     };
     Ok(form_page(visit, page, app, Some(&refusal)))
 }
@@ -144,5 +149,5 @@ pub(super) fn form_page(
         min_password_length: visit.doorward().settings().password_rules().min_length,
         ..page
     };
-    visit.form(page.render(&visit.context()), refusal, app.map(|app| &*app.origin))
+    visit.form(html(&page), refusal, app.map(|app| &*app.origin))
 }

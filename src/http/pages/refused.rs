@@ -9,7 +9,7 @@ use axum::{
 use super::{
     decision::may_see_reason,
     text::Message,
-    view::{MessagePage, Refused, Why, WhyStep},
+    view::{MessagePage, Refused, Why, WhyStep, html},
     visit::Visit,
 };
 use crate::{
@@ -31,8 +31,9 @@ pub(in crate::http) async fn show(
         false => doorward.refusal_without_reason(&id),
     };
     let Some(refusal) = refusal else {
-        let page = MessagePage { message: Message::UnknownDecision, link: None };
-        return Ok(visit.page(StatusCode::NOT_FOUND, page.render(&visit.context())));
+        let page =
+            MessagePage { page: visit.context(), message: Message::UnknownDecision, link: None };
+        return Ok(visit.page(StatusCode::NOT_FOUND, html(&page)));
     };
     let guards = doorward.guards();
     let guard = guards.by_name(&refusal.guard);
@@ -44,6 +45,7 @@ pub(in crate::http) async fn show(
     let start = guard.filter(|_| is_own).and_then(|guard| guard.origins.first());
     let start = start.map(|origin| format!("{origin}/"));
     let page = Refused {
+        page: visit.context(),
         app: guard.map_or(&refusal.guard, |guard| &guard.title),
         is_own,
         signed_in_as: user.map(|user| (user.name.as_str(), user.email.as_str())),
@@ -54,7 +56,7 @@ pub(in crate::http) async fn show(
         missing: refusal.missing.filter(|_| is_own || sees_reason),
         why: sees_reason.then(|| why(&refusal)),
     };
-    Ok(visit.page(StatusCode::OK, page.render(&visit.context())))
+    Ok(visit.page(StatusCode::OK, html(&page)))
 }
 
 fn why(refusal: &Refusal) -> Why<'_> {

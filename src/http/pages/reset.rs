@@ -22,7 +22,7 @@ pub(in crate::http) async fn show(visit: Visit) -> Result<Response, Error> {
     if let Some(secret) = visit.parameter("code") {
         return Ok(link_page(&visit, &secret, OneTimeKind::Reset, app.as_ref()).await?);
     }
-    Ok(form_page(&visit, OneTimeForm::default(), app.as_ref(), None))
+    Ok(form_page(&visit, OneTimeForm::new(visit.context()), app.as_ref(), None))
 }
 
 pub(in crate::http) async fn submit(

@@ -9,7 +9,7 @@ use super::{
     return_target::{AppTarget, with_target},
     session_cookie::persistence,
     text::Notice,
-    view::{self, Signal},
+    view::{self, Signal, html},
     visit::{SIGN_IN, Visit, Visitor},
 };
 use crate::{
@@ -158,6 +158,7 @@ fn page_about(
         .zip(unknown)
         .map(|(relying_party, id)| json(&UnknownCredential::new(&relying_party.id, id)));
     let page = view::SignIn {
+        page: visit.context(),
         app: app.map(|app| &*app.title),
         email: &typed.email,
         stay: typed.stay,
@@ -172,8 +173,7 @@ fn page_about(
         email_fault: fault("email"),
         password_fault: fault("password"),
     };
-    let html = page.render(&visit.context());
-    let mut response = visit.form(html, refusal, app.map(|app| &*app.origin));
+    let mut response = visit.form(html(&page), refusal, app.map(|app| &*app.origin));
     if passkey.is_some() {
         allow_script(&mut response);
     }

@@ -3,13 +3,19 @@
 
 use axum::response::Response;
 
-use super::{return_target::AppTarget, signed_in::SignedInVisit, view, visit::Visit};
+use super::{
+    return_target::AppTarget,
+    signed_in::SignedInVisit,
+    view::{self, html},
+    visit::Visit,
+};
 use crate::{account::sessions, http::Error};
 
 pub(in crate::http) async fn show(visit: SignedInVisit) -> Response {
     let app = AppTarget::of(&visit);
-    let page = view::SignOut { target: app.as_ref().map(|app| &*app.sealed) };
-    visit.form(page.render(&visit.context()), None, app.as_ref().map(|app| &*app.origin))
+    let page =
+        view::SignOut { page: visit.context(), target: app.as_ref().map(|app| &*app.sealed) };
+    visit.form(html(&page), None, app.as_ref().map(|app| &*app.origin))
 }
 
 /// The return target is in the URL: the form has no fields.

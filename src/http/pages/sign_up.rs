@@ -10,7 +10,7 @@ use super::{
     return_target::{AppTarget, with_target},
     session_cookie::persistence,
     text::{FieldFault, FormError, LinkTo, Message},
-    view::{self, InvitationEntry, Signal},
+    view::{self, InvitationEntry, Signal, html},
     visit::Visit,
 };
 use crate::{
@@ -227,6 +227,7 @@ pub(super) fn page_about(
         .zip(unknown)
         .map(|(relying_party, id)| json(&UnknownCredential::new(&relying_party.id, id)));
     let page = view::SignUp {
+        page: visit.context(),
         offers_passkey: is_offered(doorward, typed.has_link || typed.types_invitation),
         signal: signal.as_deref().map(Signal::Unknown),
         app: app.map(|app| &*app.title),
@@ -243,7 +244,7 @@ pub(super) fn page_about(
         invitation_fault,
     };
     let origin = app.map(|app| &*app.origin);
-    let mut response = visit.form(page.render(&visit.context()), refusal, origin);
+    let mut response = visit.form(html(&page), refusal, origin);
     if page.offers_passkey || page.signal.is_some() {
         allow_script(&mut response);
     }

@@ -10,7 +10,7 @@ use super::{
     session_cookie::persistence,
     sign_up::{Typed, explanation, page, page_about},
     text::Message,
-    view::{RecoveryCodes, SignUpPasskey, Signal},
+    view::{RecoveryCodes, SignUpPasskey, Signal, html},
     visit::{SIGN_IN, Visit},
 };
 use crate::{
@@ -122,8 +122,13 @@ impl SignUp {
         // The sign-in page leads those who are signed in to the app.
         let go_on = self.app.as_ref();
         let go_on = go_on.map_or("/account".into(), |app| with_target(SIGN_IN, Some(app)));
-        let page = RecoveryCodes { codes: &codes, email: self.email.as_str(), go_on: &go_on };
-        let response = visit.page(StatusCode::OK, page.render(&visit.context()));
+        let page = RecoveryCodes {
+            page: visit.context(),
+            codes: &codes,
+            email: self.email.as_str(),
+            go_on: &go_on,
+        };
+        let response = visit.page(StatusCode::OK, html(&page));
         visit.begin_session_with(&opened, response).await
     }
 
@@ -178,6 +183,7 @@ impl SignUp {
         let user = User::new(name.clone(), email.clone(), None, doorward.now());
         let options = json(&CreationOptions::new(new, &user, doorward.settings().service_name()));
         let page = SignUpPasskey {
+            page: visit.context(),
             options: &options,
             setup: &new.setup,
             name: name.as_str(),
@@ -189,7 +195,7 @@ impl SignUp {
             error: refusal.and_then(FormRefusal::passkey_error),
         };
         let origin = app.as_ref().map(|app| &*app.origin);
-        let mut response = visit.form(page.render(&visit.context()), refusal, origin);
+        let mut response = visit.form(html(&page), refusal, origin);
         allow_script(&mut response);
         response
     }

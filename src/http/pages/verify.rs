@@ -9,7 +9,7 @@ use super::{
     return_target::{AppTarget, with_target},
     signed_in::SignedInForm,
     text::{LinkTo, Message, Notice},
-    view::{CodeEntry, OneTimeForm, OneTimeKind, VerifyForApp},
+    view::{CodeEntry, OneTimeForm, OneTimeKind, VerifyForApp, html},
     visit::{SIGN_IN, Visit},
 };
 use crate::{
@@ -43,7 +43,7 @@ pub(in crate::http) async fn show(visit: Visit) -> Result<Response, Error> {
         None => {
             let email = visit.caller().map_or("", |caller| caller.user.email.as_str());
             let (kind, entry) = (OneTimeKind::Verify, CodeEntry::Typed { email });
-            let page = OneTimeForm { kind, entry, ..OneTimeForm::default() };
+            let page = OneTimeForm { kind, entry, ..OneTimeForm::new(visit.context()) };
             Ok(form_page(&visit, page, None, None))
         }
     }
@@ -164,6 +164,7 @@ impl Unverified {
         refusal: Option<&FormRefusal>,
     ) -> Response {
         let page = VerifyForApp {
+            page: visit.context(),
             app: &app.title,
             target: &app.sealed,
             address: self.address.as_str(),
@@ -173,6 +174,6 @@ impl Unverified {
             error: refusal.and_then(|refusal| refusal.error),
             code_fault: refusal.and_then(|refusal| refusal.fault("code")),
         };
-        visit.form(page.render(&visit.context()), refusal, Some(&app.origin))
+        visit.form(html(&page), refusal, Some(&app.origin))
     }
 }

@@ -12,7 +12,7 @@ use form_urlencoded::parse;
 use super::{
     answer::{Pages, has_secret, hide_url},
     text::{LinkTo, Message},
-    view::{MessagePage, PageContext},
+    view::{MessagePage, PageContext, html},
 };
 use crate::{
     Doorward,
@@ -170,8 +170,8 @@ impl Visit {
         to: LinkTo<'_>,
         address: &str,
     ) -> Response {
-        let page = MessagePage { message, link: Some((to, address)) };
-        self.page(status, page.render(&self.context()))
+        let page = MessagePage { page: self.context(), message, link: Some((to, address)) };
+        self.page(status, html(&page))
     }
 
     /// A page of this site whose forms may lead to the origin of an app. It removes a cookie whose session has ended.

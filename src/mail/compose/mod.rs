@@ -140,74 +140,72 @@ fn letter<'a>(mail: &'a Mail, texts: &Texts, service: &str) -> Option<(Letter, A
     Some(match &mail.message {
         Message::VerifyEmail { one_time, target } => {
             let action = Action::Use(*one_time, Purpose::VerifyEmail, target.as_ref());
-            ((texts.verify_email)(service), action)
+            (texts.verify_email(service), action)
         }
         Message::ChangeEmail { one_time } => {
-            ((texts.change_email)(service), Action::Use(*one_time, Purpose::ChangeEmail, None))
+            (texts.change_email(service), Action::Use(*one_time, Purpose::ChangeEmail, None))
         }
         Message::EmailChanged { one_time } => {
-            ((texts.email_changed)(service), Action::Use(*one_time, Purpose::RestoreEmail, None))
+            (texts.email_changed(service), Action::Use(*one_time, Purpose::RestoreEmail, None))
         }
         Message::ResetPassword { one_time, target } => {
             let action = Action::Use(*one_time, Purpose::ResetPassword, target.as_ref());
-            ((texts.reset_password)(service), action)
+            (texts.reset_password(service), action)
         }
         Message::SignIn { one_time, target } => {
             let action = Action::Use(*one_time, Purpose::SignIn, target.as_ref());
-            ((texts.sign_in)(service), action)
+            (texts.sign_in(service), action)
         }
-        Message::HasPassword => ((texts.has_password)(service), Action::Open("/sign-in")),
-        Message::AlreadyRegistered => {
-            ((texts.already_registered)(service), Action::Open("/sign-in"))
-        }
+        Message::HasPassword => (texts.has_password(service), Action::Open("/sign-in")),
+        Message::AlreadyRegistered => (texts.already_registered(service), Action::Open("/sign-in")),
         Message::Invitation { one_time, invited_by, expires_at } => {
             let until = expires_at.as_ref().map(time);
             let invitation = Invitation { from: invited_by.as_deref(), until };
-            let letter = (texts.invitation)(service, invitation);
+            let letter = texts.invitation(service, invitation);
             (letter, Action::Use(*one_time, Purpose::Invitation, None))
         }
         Message::NewSignIn { user_agent, address, at } => {
             let sign_in = attempt(user_agent, address, at);
-            ((texts.new_sign_in)(service, sign_in), Action::Open("/account"))
+            (texts.new_sign_in(service, sign_in), Action::Open("/account"))
         }
         Message::PasswordChanged { at } => {
-            ((texts.password_changed)(service, time(at)), Action::Open("/forgot"))
+            (texts.password_changed(service, time(at)), Action::Open("/forgot"))
         }
         Message::SessionsEnded { by, at } => {
-            ((texts.sessions_ended)(service, *by, time(at)), Action::Open("/sign-in"))
+            (texts.sessions_ended(service, *by, time(at)), Action::Open("/sign-in"))
         }
         Message::AccountDeleted { by, kept_days, at } => {
-            ((texts.account_deleted)(service, *by, *kept_days, time(at)), Action::None)
+            (texts.account_deleted(service, *by, *kept_days, time(at)), Action::None)
         }
         Message::FactorAdded { kind, at } => {
-            ((texts.factor_added)(service, *kind, time(at)), Action::Open(SECURITY))
+            (texts.factor_added(service, *kind, time(at)), Action::Open(SECURITY))
         }
         Message::FactorRemoved { kind, at } => {
-            ((texts.factor_removed)(service, *kind, time(at)), Action::Open(SECURITY))
+            (texts.factor_removed(service, *kind, time(at)), Action::Open(SECURITY))
         }
         Message::RecoveryCodesReplaced { at } => {
-            ((texts.recovery_codes_replaced)(service, time(at)), Action::Open(SECURITY))
+            (texts.recovery_codes_replaced(service, time(at)), Action::Open(SECURITY))
         }
         Message::RecoveryCodeUsed { left, at } => {
-            ((texts.recovery_code_used)(service, *left, time(at)), Action::Open(SECURITY))
+            (texts.recovery_code_used(service, *left, time(at)), Action::Open(SECURITY))
         }
         Message::FactorRefused { user_agent, address, at } => {
             let refused = attempt(user_agent, address, at);
-            ((texts.factor_refused)(service, refused), Action::Open("/forgot"))
+            (texts.factor_refused(service, refused), Action::Open("/forgot"))
         }
         Message::FactorsReset { at } => {
-            ((texts.factors_reset)(service, time(at)), Action::Open(SECURITY))
+            (texts.factors_reset(service, time(at)), Action::Open(SECURITY))
         }
         Message::FactorResetLink { at } => {
-            ((texts.factor_reset_link)(service, time(at)), Action::None)
+            (texts.factor_reset_link(service, time(at)), Action::None)
         }
-        Message::KeyCreated { at } => ((texts.key_created)(service, time(at)), Action::Open(KEYS)),
+        Message::KeyCreated { at } => (texts.key_created(service, time(at)), Action::Open(KEYS)),
         Message::AccountSecured { one_time, at } => {
-            let letter = (texts.account_secured)(service, time(at));
+            let letter = texts.account_secured(service, time(at));
             (letter, Action::Use(*one_time, Purpose::ResetPassword, None))
         }
         Message::PasswordRemoved { one_time, at } => {
-            let letter = (texts.password_removed)(service, time(at));
+            let letter = texts.password_removed(service, time(at));
             (letter, Action::Use(*one_time, Purpose::ResetPassword, None))
         }
         Message::Nothing => return None,
@@ -266,11 +264,15 @@ impl<'a> View<'a> {
             }
             (Action::Open(_), None) | (Action::None, _) => (None, None),
         };
-        let (words, validity) = match (&link, has_code) {
-            (Some(_), true) => (texts.code_beside_link, texts.validity_of_both),
-            (Some(_), false) => (texts.code_beside_link, texts.validity_of_link),
-            (None, _) => (texts.code_alone, texts.validity_of_code),
-        };
+        let words = if link.is_some() { texts.code_beside_link } else { texts.code_alone };
+        let validity = lifetime.map(|lifetime| {
+            let time = texts.span(lifetime.into());
+            match (&link, has_code) {
+                (Some(_), true) => texts.validity_of_both(&time),
+                (Some(_), false) => texts.validity_of_link(&time),
+                (None, _) => texts.validity_of_code(&time),
+            }
+        });
         let accent = Colour(letterhead.accent);
         Self {
             language: texts.language.tag(),
@@ -282,7 +284,7 @@ impl<'a> View<'a> {
             link,
             link_in_full: texts.link_in_full,
             code: code.map(|code| (words, code)),
-            validity: lifetime.map(|lifetime| validity(lifetime.into())),
+            validity,
             letter,
         }
     }

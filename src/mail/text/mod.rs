@@ -1,12 +1,12 @@
-//! The words of mails: one value of [`Texts`] per language, so that a missing translation does not compile.
+//! The words of mails. A text stands in one place in every language, so that a missing translation does not compile.
 
-mod de;
-mod en;
+mod account;
+mod factors;
 
 use std::time::Duration;
 
 use super::message::{DeletedBy, EndedBy};
-use crate::{credential::factor::FactorKind, language::Language};
+use crate::language::{Language, texts};
 
 /// What a mail says, without its link and its code.
 pub struct Letter {
@@ -23,40 +23,45 @@ pub struct Letter {
     pub reason: String,
 }
 
-/// Every text of mails in one language. The name of the service is the first parameter of each letter.
-pub struct Texts {
-    pub language: Language,
-    pub link_in_full: &'static str,
-    pub code_beside_link: &'static str,
-    pub code_alone: &'static str,
-    pub validity_of_both: fn(Validity) -> String,
-    pub validity_of_link: fn(Validity) -> String,
-    pub validity_of_code: fn(Validity) -> String,
+texts! {
+    /// Every text of mails in one language. The name of the service is the first parameter of each letter.
+    pub struct Texts {
+        link_in_full:
+            "If the button does not work, open this link:",
+            "Wenn die Schaltfläche nicht funktioniert, öffnen Sie diesen Link:";
+        code_beside_link:
+            "Or type this code where you are asked for it:",
+            "Oder geben Sie diesen Code ein, wo Sie danach gefragt werden:";
+        code_alone: "Type this code in the app:", "Geben Sie diesen Code in der App ein:";
+        time: "Time", "Zeit";
+    }
 
-    pub verify_email: fn(&str) -> Letter,
-    pub change_email: fn(&str) -> Letter,
-    pub email_changed: fn(&str) -> Letter,
-    pub reset_password: fn(&str) -> Letter,
-    pub sign_in: fn(&str) -> Letter,
-    pub has_password: fn(&str) -> Letter,
-    pub already_registered: fn(&str) -> Letter,
-    pub invitation: fn(&str, Invitation<'_>) -> Letter,
-    pub new_sign_in: fn(&str, Attempt) -> Letter,
-    /// With the time.
-    pub password_changed: fn(&str, String) -> Letter,
-    pub sessions_ended: fn(&str, EndedBy, String) -> Letter,
-    pub account_deleted: fn(&str, DeletedBy, Option<u32>, String) -> Letter,
-    pub factor_added: fn(&str, FactorKind, String) -> Letter,
-    pub factor_removed: fn(&str, FactorKind, String) -> Letter,
-    pub recovery_codes_replaced: fn(&str, String) -> Letter,
-    /// With the number of codes that are left.
-    pub recovery_code_used: fn(&str, usize, String) -> Letter,
-    pub factor_refused: fn(&str, Attempt) -> Letter,
-    pub factors_reset: fn(&str, String) -> Letter,
-    pub factor_reset_link: fn(&str, String) -> Letter,
-    pub key_created: fn(&str, String) -> Letter,
-    pub account_secured: fn(&str, String) -> Letter,
-    pub password_removed: fn(&str, String) -> Letter,
+    impl Texts {
+        validity_of_both(time: &str):
+            "The link and the code work once, for {time}.",
+            "Link und Code gelten einmal und {time} lang.";
+        validity_of_link(time: &str):
+            "The link works once, for {time}.",
+            "Der Link gilt einmal und {time} lang.";
+        validity_of_code(time: &str):
+            "The code works once, for {time}.",
+            "Der Code gilt einmal und {time} lang.";
+        /// Why a mail came.
+        your_account(service: &str):
+            "You receive this mail because your account at {service} has this address.",
+            "Sie erhalten diese Mail, weil Ihr Konto bei {service} diese Adresse hat.";
+        former_address(service: &str):
+            "You receive this mail because this was the address of your account at {service}.",
+            "Sie erhalten diese Mail, weil Ihr Konto bei {service} diese Adresse hatte.";
+        address_entered(service: &str):
+            "You receive this mail because somebody entered this address at {service}.",
+            "Sie erhalten diese Mail, weil jemand diese Adresse bei {service} angegeben hat.";
+        ask_why(service: &str):
+            "You want to know why? Ask the people who run {service}.",
+            "Sie möchten wissen, warum? Fragen Sie die Betreiber von {service}.";
+        /// What stays in the audit trail stays for so many days. It begins with a space.
+        for_days(days: u32): " for {days} days", " {days} Tage lang";
+    }
 }
 
 /// An invitation, in words.
@@ -98,8 +103,40 @@ pub struct Attempt {
 impl Texts {
     pub fn of(language: Language) -> &'static Self {
         match language {
-            Language::English => &en::TEXTS,
-            Language::German => &de::TEXTS,
+            Language::English => &Self::ENGLISH,
+            Language::German => &Self::GERMAN,
         }
+    }
+
+    /// How long a link or a code is valid.
+    pub fn span(&self, time: Validity) -> String {
+        let (count, words) = match time {
+            Validity::Days(count) => (count, [("day", "days"), ("Tag", "Tage")]),
+            Validity::Hours(count) => (count, [("hour", "hours"), ("Stunde", "Stunden")]),
+            Validity::Minutes(count) => (count, [("minute", "minutes"), ("Minute", "Minuten")]),
+        };
+        let (one, several) = self.choose(words);
+        format!("{count} {}", if count == 1 { one } else { several })
+    }
+
+    fn choose<T>(&self, texts: [T; 2]) -> T {
+        self.language.choose(texts)
+    }
+
+    fn say(&self, texts: [&str; 2]) -> String {
+        self.choose(texts).to_owned()
+    }
+
+    /// When something happened, as the only fact.
+    fn at(&self, time: String) -> Vec<(&'static str, String)> {
+        vec![(self.time, time)]
+    }
+
+    fn attempt(&self, Attempt { device, address, time }: Attempt) -> Vec<(&'static str, String)> {
+        vec![
+            (self.choose(["Device", "Gerät"]), device),
+            (self.choose(["Network address", "Netzwerkadresse"]), address),
+            (self.time, time),
+        ]
     }
 }

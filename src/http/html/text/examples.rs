@@ -40,7 +40,7 @@ mod tests {
         Email::parse(email!().into()).unwrap();
         for language in [Language::English, Language::German] {
             let t = Texts::of(language);
-            let email_fault = (t.field_fault)(FieldFault::Rule(FaultKind::InvalidEmail));
+            let email_fault = t.field_fault(FieldFault::Rule(FaultKind::InvalidEmail));
             for (text, example) in [
                 (t.admin.key_condition_hint, condition!()),
                 (t.admin.emergency_role_hint, role!()),

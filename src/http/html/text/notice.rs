@@ -1,5 +1,7 @@
 //! Short confirmations at the top of a page, and the words of links on message pages.
 
+use super::Texts;
+
 /// What just happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notice {
@@ -65,4 +67,113 @@ pub enum LinkTo<'a> {
     App(&'a str),
     /// The URL that the person asked for in this app.
     ContinueTo(&'a str),
+}
+
+impl Texts {
+    pub fn notice(&self, notice: Notice) -> &'static str {
+        self.language.choose(match notice {
+            Notice::SignedOut => ["You are signed out.", "Sie sind abgemeldet."],
+            Notice::SignedOutEverywhere => [
+                "You are signed out on every device.",
+                "Sie sind auf allen Geräten abgemeldet.",
+            ],
+            Notice::SessionExpired => [
+                "Your session has ended. Sign in again.",
+                "Ihre Sitzung ist beendet. Melden Sie sich wieder an.",
+            ],
+            Notice::PasswordReset => [
+                "Your new password is saved. Sign in with it.",
+                "Ihr neues Passwort ist gespeichert. Melden Sie sich damit an.",
+            ],
+            Notice::FactorsReset => [
+                "Your second factors are removed. Sign in, and add new ones to your account.",
+                "Ihre zweiten Faktoren sind entfernt. Melden Sie sich an und fügen Sie Ihrem Konto neue hinzu.",
+            ],
+            Notice::NameChanged => ["Your name is saved.", "Ihr Name ist gespeichert."],
+            Notice::EmailChanged => [
+                "Your e-mail address is saved.",
+                "Ihre E-Mail-Adresse ist gespeichert.",
+            ],
+            Notice::PasswordChanged => [
+                "Your password is changed. You are signed out on all other devices.",
+                "Ihr Passwort ist geändert. Sie sind auf allen anderen Geräten abgemeldet.",
+            ],
+            Notice::SessionEnded => ["The session has ended.", "Die Sitzung ist beendet."],
+            Notice::MailSent => [
+                "If this address has an account, a mail is on its way. It may take a few minutes.",
+                "Wenn es zu dieser Adresse ein Konto gibt, ist eine Mail unterwegs. Das kann einige Minuten dauern.",
+            ],
+            Notice::VerificationSent => [
+                "A mail is on its way. It may take a few minutes.",
+                "Eine Mail ist unterwegs. Das kann einige Minuten dauern.",
+            ],
+            Notice::EmailVerified => [
+                "Your e-mail address is confirmed.",
+                "Ihre E-Mail-Adresse ist bestätigt.",
+            ],
+            Notice::EmailPending => [
+                "We sent a mail to your new address. Open its link, or type its code below.",
+                "Wir haben eine Mail an Ihre neue Adresse gesendet. Öffnen Sie den Link darin oder geben Sie unten den Code ein.",
+            ],
+            Notice::EmailChangeCancelled => [
+                "Your e-mail address stays as it is.",
+                "Ihre E-Mail-Adresse bleibt, wie sie ist.",
+            ],
+            Notice::EmailRestored => [
+                "Your old e-mail address and your new password are saved. Sign in with them.",
+                "Ihre alte E-Mail-Adresse und Ihr neues Passwort sind gespeichert. Melden Sie sich damit an.",
+            ],
+            Notice::Invited => ["The invitation is on its way.", "Die Einladung ist unterwegs."],
+            Notice::InvitationRevoked => [
+                "The invitation is revoked.",
+                "Die Einladung ist zurückgezogen.",
+            ],
+            Notice::KeyRevoked => ["The key is revoked.", "Der Schlüssel ist zurückgezogen."],
+            Notice::AnswerExpired => [
+                "That took too long. Please sign in again.",
+                "Das hat zu lange gedauert. Bitte melden Sie sich noch einmal an.",
+            ],
+            Notice::Confirmed => [
+                "It is you. Go on within the next 10 minutes.",
+                "Das ist bestätigt. Machen Sie innerhalb der nächsten 10 Minuten weiter.",
+            ],
+            Notice::Recovered => [
+                "You used a recovery code. Below, remove what you have lost, and add something new in its place.",
+                "Sie haben einen Wiederherstellungscode benutzt. Entfernen Sie unten, was Sie verloren haben, und fügen Sie Ersatz hinzu.",
+            ],
+            Notice::PasskeyAdded => ["The passkey is added.", "Der Passkey ist hinzugefügt."],
+            Notice::KeyAdded => [
+                "The security key is added.",
+                "Der Sicherheitsschlüssel ist hinzugefügt.",
+            ],
+            Notice::AppAdded => [
+                "The authenticator app is set up.",
+                "Die Authenticator-App ist eingerichtet.",
+            ],
+            Notice::PasskeyRenamed => ["The name is saved.", "Der Name ist gespeichert."],
+            Notice::FactorRemoved => ["It is removed.", "Das ist entfernt."],
+            Notice::DeviceRemoved => [
+                "The browser is no longer trusted.",
+                "Dem Browser wird nicht mehr vertraut.",
+            ],
+        })
+    }
+
+    /// The words of a link.
+    pub fn link(&self, to: LinkTo<'_>) -> String {
+        let words = match to {
+            LinkTo::App(title) => return self.open_app(title),
+            LinkTo::ContinueTo(title) => return self.continue_to(title),
+            LinkTo::Start => ["Go to the start page", "Zur Startseite"],
+            LinkTo::TryAgain => ["Try again", "Noch einmal versuchen"],
+            LinkTo::SignIn => ["Sign in", "Anmelden"],
+            LinkTo::Account => ["Open your account", "Ihr Konto öffnen"],
+            LinkTo::Administration => ["Back to the administration", "Zurück zur Verwaltung"],
+            LinkTo::NewMail => ["Have a new mail sent", "Neue Mail senden lassen"],
+            LinkTo::InvitationCode => {
+                ["I have the code of an invitation", "Ich habe den Code einer Einladung"]
+            }
+        };
+        self.language.choose(words).into()
+    }
 }

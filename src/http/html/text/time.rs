@@ -1,7 +1,8 @@
-//! Times and waits in rounded units. Each language puts them into words.
+//! Times and waits in rounded units, and in words.
 
 use std::time::Duration;
 
+use super::Texts;
 use crate::clock::Timestamp;
 
 /// A length of time in its largest unit.
@@ -46,6 +47,35 @@ impl Span {
     }
 }
 
+impl Texts {
+    /// A length of time. German words are in the dative, after "vor" and "in".
+    pub(super) fn span(&self, span: Span) -> String {
+        let (count, words) = match span {
+            Span::Seconds(count) => (count, [("second", "seconds"), ("Sekunde", "Sekunden")]),
+            Span::Minutes(count) => (count, [("minute", "minutes"), ("Minute", "Minuten")]),
+            Span::Hours(count) => (count, [("hour", "hours"), ("Stunde", "Stunden")]),
+            Span::Days(count) => (count, [("day", "days"), ("Tag", "Tagen")]),
+            Span::Months(count) => (count, [("month", "months"), ("Monat", "Monaten")]),
+            Span::Years(count) => (count, [("year", "years"), ("Jahr", "Jahren")]),
+        };
+        let (one, several) = self.language.choose(words);
+        format!("{count} {}", if count == 1 { one } else { several })
+    }
+
+    pub fn ago(&self, span: Span) -> String {
+        match span {
+            Span::Seconds(_) => self.language.choose(["just now", "gerade eben"]).into(),
+            Span::Days(1) => self.language.choose(["yesterday", "gestern"]).into(),
+            span => self.span_ago(&self.span(span)),
+        }
+    }
+
+    /// Less than a day.
+    pub fn still_valid(&self, span: Span) -> String {
+        self.valid_for(&self.span(span))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::{
@@ -72,8 +102,8 @@ mod tests {
         ] {
             let then = Timestamp::from_seconds(now.seconds() - seconds);
             let span = Span::between(then, now);
-            assert_eq!((Texts::of(Language::English).ago)(span), english);
-            assert_eq!((Texts::of(Language::German).ago)(span), german);
+            assert_eq!(Texts::of(Language::English).ago(span), english);
+            assert_eq!(Texts::of(Language::German).ago(span), german);
         }
     }
 
@@ -88,7 +118,7 @@ mod tests {
             (90_000_000, "2 days", "2 Tagen"),
         ] {
             let wait = Duration::from_millis(millis);
-            let said = |language| (Texts::of(language).form_error)(FormError::Throttled(wait));
+            let said = |language| Texts::of(language).form_error(FormError::Throttled(wait));
             assert!(said(Language::English).contains(&format!(" in {english}")), "{english}");
             assert!(said(Language::German).contains(&format!(" in {german}")), "{german}");
         }

@@ -6,13 +6,14 @@ use super::{
     super::text::{FieldFault, FormError, Notice, Span, Texts},
     PageContext,
     field::{Field, SignInWith, Summary},
-    html,
 };
 use crate::{clock::Timestamp, fault::FaultKind, session::device::Device};
 
 /// The page of one's own account.
-#[derive(Clone)]
+#[derive(Clone, Template)]
+#[template(path = "account.html", whitespace = "minimize")]
 pub struct Account<'a> {
+    pub page: PageContext<'a>,
     /// The time of the request.
     pub now: Timestamp,
     /// The stored name.
@@ -143,29 +144,11 @@ struct Row<'a> {
     exact: String,
 }
 
-#[derive(Template)]
-#[template(path = "account.html", whitespace = "minimize")]
-struct Html<'a> {
-    page: &'a PageContext<'a>,
-    t: &'static Texts,
-    view: &'a Account<'a>,
-    notice: Option<&'static str>,
-    summary: Summary,
-    name: Field<'a>,
-    email: Field<'a>,
-    email_password: Field<'a>,
-    current: Field<'a>,
-    new: Field<'a>,
-    delete_password: Field<'a>,
-    code: Field<'a>,
-    unconfirmed: Option<Unconfirmed<'a>>,
-    sign_in_with: Option<SignInWith<'a>>,
-    rows: Vec<Row<'a>>,
-}
-
 impl Account<'_> {
-    pub fn render(&self, page: &PageContext<'_>) -> String {
-        let t = page.texts();
+    /// The summary and the fields: the name, the address and its password, the current and the new password, and the
+    /// password for the end of the account.
+    fn form(&self) -> (Summary, [Field<'_>; 6]) {
+        let t = self.page.texts();
         let confirm =
             |id| Field::new(id, "password", t.confirm_password, "password", "current-password");
         let mut name = Field::name(t, self.name);
@@ -176,9 +159,7 @@ impl Account<'_> {
         let mut new =
             Field { id: "new", name: "new", ..Field::new_password(t, self.min_password_length) };
         let mut delete_password = confirm("delete-password");
-        let code = Field::mail_code(t, "");
-        let mut sign_in_with = None;
-        let said = |fault: Option<FieldFault>| fault.map(t.field_fault);
+        let said = |fault: Option<FieldFault>| fault.map(|fault| t.field_fault(fault));
         match self.failed {
             None => {}
             Some(FailedForm::Name { typed, fault }) => {
@@ -187,11 +168,7 @@ impl Account<'_> {
             Some(FailedForm::Email { typed, fault, password }) => {
                 (email.value, email.fault) = (typed, said(fault));
                 email_password.fault = said(password);
-                if fault == Some(FieldFault::Rule(FaultKind::EmailTaken)) {
-                    let (base, target) = (page.base, None);
-                    sign_in_with = Some(SignInWith { base, email: typed, target });
-                    email.way_out = Some(t.sign_in_with_it);
-                }
+                email.way_out = self.taken_email().map(|_| t.sign_in_with_it);
             }
             Some(FailedForm::Password { current: wrong, new: refused }) => {
                 (current.fault, new.fault) = (said(wrong), said(refused));
@@ -199,45 +176,43 @@ impl Account<'_> {
             Some(FailedForm::Delete { password }) => delete_password.fault = said(password),
             Some(FailedForm::Verification) => {}
         }
-        let mut fields = [
-            &mut name,
-            &mut email,
-            &mut email_password,
-            &mut current,
-            &mut new,
-            &mut delete_password,
-        ];
-        let summary = Summary::of(t, self.error, &mut fields, None);
-        let row = |session| Row::new(session, t, self.now);
-        html(&Html {
-            page,
-            t,
-            view: self,
-            notice: self.notice.map(t.notice),
-            summary,
-            name,
-            email,
-            email_password,
-            current,
-            new,
-            delete_password,
-            code,
-            unconfirmed: self.unconfirmed(t),
-            sign_in_with,
-            rows: self.sessions.iter().map(row).collect(),
-        })
+        let mut fields = [name, email, email_password, current, new, delete_password];
+        let summary = Summary::of(t, self.error, &mut fields.each_mut(), None);
+        (summary, fields)
+    }
+
+    /// The address that was typed, if it already has an account.
+    fn taken_email(&self) -> Option<&str> {
+        match self.failed? {
+            FailedForm::Email { typed, fault, .. } => {
+                (fault == Some(FieldFault::Rule(FaultKind::EmailTaken))).then_some(typed)
+            }
+            _ => None,
+        }
+    }
+
+    fn sign_in_with(&self) -> Option<SignInWith<'_>> {
+        let (base, target) = (self.page.base, None);
+        self.taken_email().map(|email| SignInWith { base, email, target })
+    }
+
+    fn session_rows(&self) -> impl Iterator<Item = Row<'_>> {
+        self.sessions.iter().map(|session| Row::new(session, self.page.texts(), self.now))
     }
 
     /// The address that has to be verified, if a mail can be sent to it.
-    fn unconfirmed(&self, t: &Texts) -> Option<Unconfirmed<'_>> {
+    fn unconfirmed(&self) -> Option<Unconfirmed<'_>> {
+        let t = self.page.texts();
         let (address, words, is_mailed) = match self.pending_email {
             _ if !self.sends_mail => return None,
-            Some(address) => (address, t.pending_email, true),
+            Some(address) => (address, t.pending_email(address), true),
             None if self.is_verified => return None,
-            None if self.is_verification_mailed => (self.email, t.verification_mailed, true),
-            None => (self.email, t.verification_offered, false),
+            None if self.is_verification_mailed => {
+                (self.email, t.verification_mailed(self.email), true)
+            }
+            None => (self.email, t.verification_offered(self.email), false),
         };
-        Some(Unconfirmed { address, words: words(address), is_mailed })
+        Some(Unconfirmed { address, words, is_mailed })
     }
 
     /// Whether the forms that change the address and delete the account can be sent.
@@ -264,7 +239,7 @@ impl<'a> Row<'a> {
         Self {
             session,
             device: Device::of(session.user_agent).in_words(t.language),
-            ago: (t.ago)(Span::between(session.last_seen, now)),
+            ago: t.ago(Span::between(session.last_seen, now)),
             exact: t.language.moment(session.last_seen.millis()),
         }
     }

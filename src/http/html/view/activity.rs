@@ -3,8 +3,8 @@
 use askama::Template;
 
 use super::{
-    super::text::{ActivityTexts, Span, Texts},
-    PageContext, html,
+    super::text::{Span, Texts},
+    PageContext,
 };
 use crate::{audit::Record, clock::Timestamp, session::device::Device};
 
@@ -12,8 +12,10 @@ use crate::{audit::Record, clock::Timestamp, session::device::Device};
 pub const MAX_ACTIVITY_ROWS: usize = 25;
 
 /// The page with what happened to an account, the newest first.
-#[derive(Clone)]
+#[derive(Clone, Template)]
+#[template(path = "activity.html", whitespace = "minimize")]
 pub struct Activity<'a> {
+    pub page: PageContext<'a>,
     /// The time of the request.
     pub now: Timestamp,
     pub rows: Vec<ActivityRow<'a>>,
@@ -55,21 +57,9 @@ struct Row {
     ago: String,
 }
 
-#[derive(Template)]
-#[template(path = "activity.html", whitespace = "minimize")]
-struct Html<'a> {
-    page: &'a PageContext<'a>,
-    t: &'static Texts,
-    a: &'static ActivityTexts,
-    view: &'a Activity<'a>,
-    rows: Vec<Row>,
-}
-
 impl Activity<'_> {
-    pub fn render(&self, page: &PageContext<'_>) -> String {
-        let t = page.texts();
-        let rows = self.rows.iter().map(|row| Row::new(row, t, self.now)).collect();
-        html(&Html { page, t, a: &t.activity, view: self, rows })
+    fn rows(&self) -> impl Iterator<Item = Row> {
+        self.rows.iter().map(|row| Row::new(row, self.page.texts(), self.now))
     }
 }
 
@@ -78,9 +68,9 @@ impl Row {
         let ActivityRow { at, record, by, user_agent, address } = row;
         let by = match by {
             ActivityBy::Person => None,
-            ActivityBy::Unknown => Some(t.activity.by_unknown),
-            ActivityBy::Administrator => Some(t.activity.by_administrator),
-            ActivityBy::Service => Some(t.activity.by_service),
+            ActivityBy::Unknown => Some(t.by_unknown),
+            ActivityBy::Administrator => Some(t.by_administrator),
+            ActivityBy::Service => Some(t.by_service),
         };
         let device = user_agent.map(|text| Device::of(text).in_words(t.language));
         let parts = [by.map(str::to_owned), device, address.map(str::to_owned)];
@@ -90,7 +80,7 @@ impl Row {
             origin: parts.into_iter().flatten().map(|part| format!("{part} · ")).collect(),
             minute: at.to_minute(),
             exact: t.language.moment(at.millis()),
-            ago: (t.ago)(Span::between(*at, now)),
+            ago: t.ago(Span::between(*at, now)),
         }
     }
 }

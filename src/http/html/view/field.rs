@@ -73,7 +73,7 @@ impl<'a> Field<'a> {
     pub(super) fn new_password(t: &'static Texts, minimum: usize) -> Self {
         Self {
             minlength: Some(minimum),
-            hint: Some((t.new_password_hint)(minimum)),
+            hint: Some(t.new_password_hint(minimum)),
             ..Self::new("password", "password", t.new_password, "password", "new-password")
         }
     }
@@ -98,7 +98,7 @@ impl<'a> Field<'a> {
     }
 
     pub(super) fn with_fault(mut self, t: &Texts, fault: Option<FieldFault>) -> Self {
-        self.fault = fault.map(t.field_fault);
+        self.fault = fault.map(|fault| t.field_fault(fault));
         self
     }
 }
@@ -139,7 +139,8 @@ impl Summary {
     ) -> Self {
         let with_fault = fields.iter().filter(|field| field.fault.is_some());
         let faults: Vec<_> = with_fault.map(|field| (field.id, field.label)).collect();
-        let summary = Self { heading: t.problem, error: error.map(t.form_error), faults };
+        let summary =
+            Self { heading: t.problem, error: error.map(|error| t.form_error(error)), faults };
         let focused = match summary.faults[..] {
             _ if summary.is_shown() => None,
             [(id, _)] => Some(id),

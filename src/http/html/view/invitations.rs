@@ -6,7 +6,6 @@ use super::{
     super::text::{FieldFault, FormError, Notice, Span, Texts},
     PageContext,
     field::{Field, Summary},
-    html,
 };
 use crate::clock::Timestamp;
 
@@ -14,8 +13,10 @@ use crate::clock::Timestamp;
 pub const MAX_INVITATION_ROWS: usize = 20;
 
 /// The page on which a person invites others.
-#[derive(Clone, Default)]
+#[derive(Clone, Template)]
+#[template(path = "invitations.html", whitespace = "minimize")]
 pub struct Invitations<'a> {
+    pub page: PageContext<'a>,
     /// The invitations of the person, by address.
     pub rows: Vec<InvitationRow<'a>>,
     /// Whether there are more than the page shows.
@@ -52,25 +53,28 @@ pub struct InvitationRow<'a> {
     pub now: Timestamp,
 }
 
-#[derive(Template)]
-#[template(path = "invitations.html", whitespace = "minimize")]
-struct Html<'a> {
-    page: &'a PageContext<'a>,
-    t: &'static Texts,
-    view: &'a Invitations<'a>,
-    notice: Option<&'static str>,
-    summary: Summary,
-    email: Field<'a>,
-}
+impl<'a> Invitations<'a> {
+    /// A page that shows no invitation, and no form that was sent.
+    pub fn new(page: PageContext<'a>) -> Self {
+        Self {
+            page,
+            rows: Vec::new(),
+            has_more: false,
+            ticket: None,
+            email: "",
+            notice: None,
+            error: None,
+            email_fault: None,
+        }
+    }
 
-impl Invitations<'_> {
-    pub fn render(&self, page: &PageContext<'_>) -> String {
-        let t = page.texts();
+    /// The summary and the address.
+    fn form(&self) -> (Summary, Field<'_>) {
+        let t = self.page.texts();
         let field = Field { autocomplete: "off", ..Field::email(t, self.email) };
         let mut email = field.with_fault(t, self.email_fault);
         let summary = Summary::of(t, self.error, &mut [&mut email], None);
-        let notice = self.notice.map(t.notice);
-        html(&Html { page, t, view: self, notice, summary, email })
+        (summary, email)
     }
 }
 
@@ -80,9 +84,9 @@ impl InvitationRow<'_> {
         let exact = t.language.moment(self.expires.millis());
         match Span::between(self.now, self.expires) {
             span @ (Span::Seconds(_) | Span::Minutes(_) | Span::Hours(_)) => {
-                format!("{} ({exact})", (t.still_valid)(span))
+                format!("{} ({exact})", t.still_valid(span))
             }
-            _ => (t.valid_until)(&exact),
+            _ => t.valid_until(&exact),
         }
     }
 }

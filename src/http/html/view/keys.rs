@@ -3,10 +3,9 @@
 use askama::Template;
 
 use super::{
-    super::text::{FieldFault, FormError, KeyTexts, Notice, Span, Texts},
+    super::text::{FieldFault, FormError, Notice, Span, Texts},
     PageContext,
     field::{Field, Summary},
-    html,
 };
 use crate::clock::Timestamp;
 
@@ -14,8 +13,10 @@ use crate::clock::Timestamp;
 pub const MAX_KEY_ROWS: usize = 20;
 
 /// The page with the API keys of a person.
-#[derive(Clone)]
+#[derive(Clone, Template)]
+#[template(path = "keys.html", whitespace = "minimize")]
 pub struct Keys<'a> {
+    pub page: PageContext<'a>,
     /// The time of the request.
     pub now: Timestamp,
     /// Whether the person has just proved who they are, and may make a key.
@@ -37,9 +38,11 @@ pub struct Keys<'a> {
     pub name_fault: Option<FieldFault>,
 }
 
-impl Default for Keys<'_> {
-    fn default() -> Self {
+impl<'a> Keys<'a> {
+    /// A page that shows no key, and no form that was sent.
+    pub fn new(page: PageContext<'a>) -> Self {
         Self {
+            page,
             now: Timestamp::from_seconds(0),
             is_fresh: false,
             apps: Vec::new(),
@@ -53,6 +56,19 @@ impl Default for Keys<'_> {
             error: None,
             name_fault: None,
         }
+    }
+
+    /// The summary and the name.
+    fn form(&self) -> (Summary, Field<'_>) {
+        let t = self.page.texts();
+        let field = Field {
+            value: self.name,
+            hint: Some(t.keys.name_hint.into()),
+            ..Field::new("name", "name", t.name, "text", "off")
+        };
+        let mut name = field.with_fault(t, self.name_fault);
+        let summary = Summary::of(t, self.error, &mut [&mut name], None);
+        (summary, name)
     }
 }
 
@@ -83,33 +99,6 @@ pub enum KeyState {
     Revoked,
 }
 
-#[derive(Template)]
-#[template(path = "keys.html", whitespace = "minimize")]
-struct Html<'a> {
-    page: &'a PageContext<'a>,
-    t: &'static Texts,
-    k: &'static KeyTexts,
-    view: &'a Keys<'a>,
-    notice: Option<&'static str>,
-    summary: Summary,
-    name: Field<'a>,
-}
-
-impl Keys<'_> {
-    pub fn render(&self, page: &PageContext<'_>) -> String {
-        let t = page.texts();
-        let k = &t.keys;
-        let field = Field {
-            value: self.name,
-            hint: Some(k.name_hint.into()),
-            ..Field::new("name", "name", t.name, "text", "off")
-        };
-        let mut name = field.with_fault(t, self.name_fault);
-        let summary = Summary::of(t, self.error, &mut [&mut name], None);
-        html(&Html { page, t, k, view: self, notice: self.notice.map(t.notice), summary, name })
-    }
-}
-
 impl KeyRow<'_> {
     fn is_valid(&self) -> bool {
         self.state == KeyState::Valid
@@ -119,7 +108,7 @@ impl KeyRow<'_> {
     fn in_words(&self, t: &Texts, now: Timestamp) -> String {
         let app = self.app.as_deref().unwrap_or(t.keys.every_app);
         let used = match self.last_used {
-            Some(used) => (t.factors.used)(&(t.ago)(Span::between(used, now))),
+            Some(used) => t.factors.used(&t.ago(Span::between(used, now))),
             None => t.factors.never_used.into(),
         };
         format!("{app}, {used}")
@@ -129,9 +118,9 @@ impl KeyRow<'_> {
         // With the year: a key may be valid for longer than one.
         let time = t.language.time(self.expires.millis());
         match self.state {
-            KeyState::Valid => (t.valid_until)(&time),
-            KeyState::Expired => (t.keys.expired)(&time),
-            KeyState::Revoked => (t.keys.revoked)(&time),
+            KeyState::Valid => t.valid_until(&time),
+            KeyState::Expired => t.keys.expired(&time),
+            KeyState::Revoked => t.keys.revoked(&time),
         }
     }
 }

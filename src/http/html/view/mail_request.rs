@@ -3,15 +3,16 @@
 use askama::Template;
 
 use super::{
-    super::text::{FieldFault, FormError, Texts},
+    super::text::{FieldFault, FormError},
     PageContext,
     field::{Field, Summary},
-    html,
 };
 
 /// A page on which a person asks for a mail.
-#[derive(Clone)]
+#[derive(Clone, Template)]
+#[template(path = "mail_request.html", whitespace = "minimize")]
 pub struct MailRequest<'a> {
+    pub page: PageContext<'a>,
     pub kind: MailRequestKind,
     /// The title of the app that asks to sign in.
     pub app: Option<&'a str>,
@@ -33,48 +34,40 @@ pub enum MailRequestKind {
     SignIn,
 }
 
-#[derive(Template)]
-#[template(path = "mail_request.html", whitespace = "minimize")]
-struct Html<'a> {
-    page: &'a PageContext<'a>,
-    t: &'static Texts,
-    view: &'a MailRequest<'a>,
-    heading: String,
-    explanation: &'static str,
-    path: &'static str,
-    has_reset_code: bool,
-    query: String,
-    summary: Summary,
-    email: Field<'a>,
-}
-
 impl MailRequest<'_> {
-    pub fn render(&self, page: &PageContext<'_>) -> String {
-        let t = page.texts();
-        let (heading, explanation, path) = match (self.kind, self.app) {
-            (MailRequestKind::Forgot, _) => {
-                (t.forgot_password.into(), t.forgot_explanation, "/forgot")
-            }
-            (MailRequestKind::SignIn, Some(app)) => {
-                ((t.sign_in_to)(app), t.code_sign_in_explanation, "/sign-in/code")
-            }
-            (MailRequestKind::SignIn, None) => {
-                (t.code_sign_in_heading.into(), t.code_sign_in_explanation, "/sign-in/code")
-            }
-        };
+    fn heading(&self) -> String {
+        let t = self.page.texts();
+        match (self.kind, self.app) {
+            (MailRequestKind::Forgot, _) => t.forgot_password.into(),
+            (MailRequestKind::SignIn, Some(app)) => t.sign_in_to(app),
+            (MailRequestKind::SignIn, None) => t.code_sign_in_heading.into(),
+        }
+    }
+
+    fn explanation(&self) -> &'static str {
+        let t = self.page.texts();
+        match self.kind {
+            MailRequestKind::Forgot => t.forgot_explanation,
+            MailRequestKind::SignIn => t.code_sign_in_explanation,
+        }
+    }
+
+    fn path(&self) -> &'static str {
+        match self.kind {
+            MailRequestKind::Forgot => "/forgot",
+            MailRequestKind::SignIn => "/sign-in/code",
+        }
+    }
+
+    fn has_reset_code(&self) -> bool {
+        self.kind == MailRequestKind::Forgot
+    }
+
+    /// The summary and the address.
+    fn form(&self) -> (Summary, Field<'_>) {
+        let t = self.page.texts();
         let mut email = Field::email(t, self.email).with_fault(t, self.email_fault);
         let summary = Summary::of(t, self.error, &mut [&mut email], Some("email"));
-        html(&Html {
-            page,
-            t,
-            view: self,
-            heading,
-            explanation,
-            path,
-            has_reset_code: self.kind == MailRequestKind::Forgot,
-            query: PageContext::query(self.target),
-            summary,
-            email,
-        })
+        (summary, email)
     }
 }

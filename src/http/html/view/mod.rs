@@ -27,6 +27,7 @@ mod style;
 mod tests;
 mod verify;
 
+use askama::Template;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 pub use self::{
@@ -89,6 +90,6 @@ impl PageContext<'_> {
 const KEPT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.');
 
 /// The HTML of a template. Writing into a string does not fail.
-fn html(template: &impl askama::Template) -> String {
+pub fn html(template: &impl Template) -> String {
     template.render().expect("a template writes into a string")
 }

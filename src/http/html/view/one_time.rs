@@ -4,15 +4,16 @@
 use askama::Template;
 
 use super::{
-    super::text::{FieldFault, FormError, Notice, Texts},
+    super::text::{FieldFault, FormError, Notice},
     PageContext,
     field::{Field, Summary},
-    html,
 };
 
 /// A page that uses a one-time secret.
-#[derive(Clone, Default)]
+#[derive(Clone, Template)]
+#[template(path = "one_time.html", whitespace = "minimize")]
 pub struct OneTimeForm<'a> {
+    pub page: PageContext<'a>,
     pub kind: OneTimeKind,
     /// How it gets here.
     pub entry: CodeEntry<'a>,
@@ -38,14 +39,13 @@ pub struct OneTimeForm<'a> {
 }
 
 /// What a one-time secret is used for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OneTimeKind {
     /// Confirms an address.
     Verify,
     /// Undoes a change of the address, and sets a new password.
     Restore,
     /// Sets a new password.
-    #[default]
     Reset,
     SignIn,
     /// Removes all second factors, with the operator's link.
@@ -53,7 +53,7 @@ pub enum OneTimeKind {
 }
 
 /// How a one-time secret gets to a page.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 pub enum CodeEntry<'a> {
     /// By a mailed link. The form passes the secret on.
     Link {
@@ -69,47 +69,55 @@ pub enum CodeEntry<'a> {
         email: &'a str,
     },
     /// The person types the reset code that the operator gave them.
-    #[default]
     Operator,
 }
 
-#[derive(Template)]
-#[template(path = "one_time.html", whitespace = "minimize")]
-struct Html<'a> {
-    page: &'a PageContext<'a>,
-    t: &'static Texts,
-    view: &'a OneTimeForm<'a>,
-    heading: String,
-    explanation: Vec<String>,
-    notice: Option<&'static str>,
-    summary: Summary,
-    path: &'static str,
-    /// The secret and the address of a link.
-    link: Option<(&'a str, &'a str)>,
-    /// The address that the code was mailed to.
-    mailed_to: Option<&'a str>,
-    email: Option<Field<'a>>,
-    code: Option<Field<'a>>,
-    password: Option<Field<'a>>,
-    button: &'static str,
-    /// The page that sends the mail again.
-    again: Option<String>,
-    query: String,
-}
+impl<'a> OneTimeForm<'a> {
+    /// A form that takes the code of the operator and sets a new password, and that was not sent yet.
+    pub fn new(page: PageContext<'a>) -> Self {
+        Self {
+            page,
+            kind: OneTimeKind::Reset,
+            entry: CodeEntry::Operator,
+            signed_in_as: None,
+            app: None,
+            code: "",
+            stay: false,
+            target: None,
+            has_password: false,
+            min_password_length: 0,
+            notice: None,
+            error: None,
+            email_fault: None,
+            code_fault: None,
+            password_fault: None,
+        }
+    }
 
-impl OneTimeForm<'_> {
-    pub fn render(&self, page: &PageContext<'_>) -> String {
-        let t = page.texts();
-        let (link, mailed_to) = match self.entry {
-            CodeEntry::Link { secret, address } => (Some((secret, address)), None),
-            CodeEntry::Mailed(address) => (None, Some(address)),
-            CodeEntry::Typed { .. } | CodeEntry::Operator => (None, None),
-        };
-        let mut email = match self.entry {
+    /// The secret and the address of a link.
+    fn link(&self) -> Option<(&str, &str)> {
+        match self.entry {
+            CodeEntry::Link { secret, address } => Some((secret, address)),
+            CodeEntry::Mailed(_) | CodeEntry::Typed { .. } | CodeEntry::Operator => None,
+        }
+    }
+
+    /// The address that the code was mailed to.
+    fn mailed_to(&self) -> Option<&str> {
+        match self.entry {
+            CodeEntry::Mailed(address) => Some(address),
+            CodeEntry::Link { .. } | CodeEntry::Typed { .. } | CodeEntry::Operator => None,
+        }
+    }
+
+    /// The summary and the fields, as far as they are there: the address, the code and the password.
+    fn form(&self) -> (Summary, [Option<Field<'_>>; 3]) {
+        let t = self.page.texts();
+        let email = match self.entry {
             CodeEntry::Typed { email } => Some(Field::email(t, email)),
-            _ => None,
+            CodeEntry::Link { .. } | CodeEntry::Mailed(_) | CodeEntry::Operator => None,
         };
-        let mut code = match self.entry {
+        let code = match self.entry {
             CodeEntry::Link { .. } => None,
             CodeEntry::Mailed(_) | CodeEntry::Typed { .. } => Some(Field::mail_code(t, self.code)),
             CodeEntry::Operator => Some(Field {
@@ -125,48 +133,47 @@ impl OneTimeForm<'_> {
             OneTimeKind::ResetFactors => self.has_password.then(|| Field::password(t)),
             OneTimeKind::Verify | OneTimeKind::SignIn => None,
         };
-        email = email.map(|field| field.with_fault(t, self.email_fault));
-        code = code.map(|field| field.with_fault(t, self.code_fault));
-        let mut password = password.map(|field| field.with_fault(t, self.password_fault));
-        let mut fields: Vec<_> =
-            [&mut email, &mut code, &mut password].into_iter().flatten().collect();
-        let summary = Summary::of(t, self.error, &mut fields, mailed_to.map(|_| "code"));
+        let mut fields = [
+            email.map(|field| field.with_fault(t, self.email_fault)),
+            code.map(|field| field.with_fault(t, self.code_fault)),
+            password.map(|field| field.with_fault(t, self.password_fault)),
+        ];
+        let first = self.mailed_to().map(|_| "code");
+        let mut shown: Vec<_> = fields.iter_mut().flatten().collect();
+        let summary = Summary::of(t, self.error, &mut shown, first);
+        (summary, fields)
+    }
+
+    fn path(&self) -> &'static str {
+        match self.kind {
+            OneTimeKind::Verify => "/verify",
+            OneTimeKind::Restore => "/restore-email",
+            OneTimeKind::Reset => "/reset",
+            OneTimeKind::SignIn => "/sign-in/code/use",
+            OneTimeKind::ResetFactors => "/factors/reset",
+        }
+    }
+
+    fn button(&self) -> &'static str {
+        let t = self.page.texts();
+        match self.kind {
+            OneTimeKind::Verify => t.confirm_address,
+            OneTimeKind::Restore => t.restore,
+            OneTimeKind::Reset => t.set_password,
+            OneTimeKind::SignIn => t.sign_in,
+            OneTimeKind::ResetFactors => t.factors.reset,
+        }
+    }
+
+    /// The page that sends the mail again.
+    fn again(&self) -> Option<String> {
         let query = PageContext::query(self.target);
-        let again = match (self.kind, mailed_to) {
-            (OneTimeKind::Reset, Some(_)) => Some(format!("/forgot{query}")),
-            (OneTimeKind::SignIn, Some(_)) => Some(format!("/sign-in/code{query}")),
-            _ => None,
-        };
-        html(&Html {
-            page,
-            t,
-            view: self,
-            heading: self.heading(t),
-            explanation: self.explanation(page),
-            notice: self.notice.map(t.notice),
-            summary,
-            path: match self.kind {
-                OneTimeKind::Verify => "/verify",
-                OneTimeKind::Restore => "/restore-email",
-                OneTimeKind::Reset => "/reset",
-                OneTimeKind::SignIn => "/sign-in/code/use",
-                OneTimeKind::ResetFactors => "/factors/reset",
-            },
-            link,
-            mailed_to,
-            email,
-            code,
-            password,
-            button: match self.kind {
-                OneTimeKind::Verify => t.confirm_address,
-                OneTimeKind::Restore => t.restore,
-                OneTimeKind::Reset => t.set_password,
-                OneTimeKind::SignIn => t.sign_in,
-                OneTimeKind::ResetFactors => t.factors.reset,
-            },
-            again,
-            query,
-        })
+        self.mailed_to()?;
+        match self.kind {
+            OneTimeKind::Reset => Some(format!("/forgot{query}")),
+            OneTimeKind::SignIn => Some(format!("/sign-in/code{query}")),
+            OneTimeKind::Verify | OneTimeKind::Restore | OneTimeKind::ResetFactors => None,
+        }
     }
 
     fn signs_in(&self) -> bool {
@@ -177,31 +184,32 @@ impl OneTimeForm<'_> {
         self.kind == OneTimeKind::Verify
     }
 
-    fn heading(&self, t: &Texts) -> String {
+    fn heading(&self) -> String {
+        let t = self.page.texts();
         match (self.kind, self.app) {
             (OneTimeKind::Verify, _) => t.verify_heading.into(),
             (OneTimeKind::Restore, _) => t.restore_heading.into(),
             (OneTimeKind::Reset, _) => t.reset_heading.into(),
             (OneTimeKind::ResetFactors, _) => t.factors.reset_heading.into(),
-            (OneTimeKind::SignIn, Some(app)) => (t.sign_in_to)(app),
+            (OneTimeKind::SignIn, Some(app)) => t.sign_in_to(app),
             (OneTimeKind::SignIn, None) => t.sign_in_heading.into(),
         }
     }
 
-    fn explanation(&self, page: &PageContext<'_>) -> Vec<String> {
-        let t = page.texts();
+    fn explanation(&self) -> Vec<String> {
+        let t = self.page.texts();
         let what = match (self.entry, self.kind) {
-            (CodeEntry::Link { address, .. }, OneTimeKind::Verify) => (t.verify_link)(address),
-            (CodeEntry::Link { address, .. }, OneTimeKind::Restore) => (t.restore_link)(address),
-            (CodeEntry::Link { address, .. }, OneTimeKind::Reset) => (t.reset_link)(address),
-            (CodeEntry::Link { address, .. }, OneTimeKind::SignIn) => (t.sign_in_link)(address),
+            (CodeEntry::Link { address, .. }, OneTimeKind::Verify) => t.verify_link(address),
+            (CodeEntry::Link { address, .. }, OneTimeKind::Restore) => t.restore_link(address),
+            (CodeEntry::Link { address, .. }, OneTimeKind::Reset) => t.reset_link(address),
+            (CodeEntry::Link { address, .. }, OneTimeKind::SignIn) => t.sign_in_link(address),
             (CodeEntry::Link { address, .. }, OneTimeKind::ResetFactors) => {
-                (t.factors.reset_link)(address)
+                t.factors.reset_link(address)
             }
-            (CodeEntry::Mailed(address), _) => (t.code_mailed)(address),
+            (CodeEntry::Mailed(address), _) => t.code_mailed(address),
             (CodeEntry::Typed { .. }, _) => t.code_typed.into(),
             (CodeEntry::Operator, _) => {
-                return vec![(t.reset_explanation)(&page.branding.name)];
+                return vec![t.reset_explanation(&self.page.branding.name)];
             }
         };
         match self.kind {
@@ -210,7 +218,7 @@ impl OneTimeForm<'_> {
             OneTimeKind::Verify => vec![what],
             OneTimeKind::ResetFactors => vec![what, t.factors.reset_explanation.into()],
             OneTimeKind::SignIn => {
-                let other = self.signed_in_as.map(t.sign_in_instead);
+                let other = self.signed_in_as.map(|email| t.sign_in_instead(email));
                 [what].into_iter().chain(other).collect()
             }
         }

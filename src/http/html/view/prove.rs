@@ -3,17 +3,18 @@
 use askama::Template;
 
 use super::{
-    super::text::{Before, FactorTexts, FieldFault, Follows, FormError, Notice, Texts},
+    super::text::{Before, FieldFault, Follows, FormError, Notice},
     PageContext, SCRIPT,
     field::{Field, Summary},
-    html,
     passkey_button::{NoScript, PasskeyButton},
 };
 use crate::access::guard::Ask;
 
 /// The page on which a person gives a second factor, or proves once more who they are.
-#[derive(Clone, Default)]
+#[derive(Clone, Template)]
+#[template(path = "prove.html", whitespace = "minimize")]
 pub struct Prove<'a> {
+    pub page: PageContext<'a>,
     pub prove_for: ProveFor<'a>,
     /// The return target, passed on in the field `for`.
     pub target: Option<&'a str>,
@@ -39,10 +40,9 @@ pub struct Prove<'a> {
 }
 
 /// Why the person has to prove who they are.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 pub enum ProveFor<'a> {
     /// To sign in.
-    #[default]
     SignIn,
     /// Something that a signed-in person wants.
     StepUp {
@@ -59,48 +59,44 @@ pub enum ProveFor<'a> {
     },
 }
 
-#[derive(Template)]
-#[template(path = "prove.html", whitespace = "minimize")]
-struct Html<'a> {
-    page: &'a PageContext<'a>,
-    t: &'static Texts,
-    f: &'static FactorTexts,
-    view: &'a Prove<'a>,
-    heading: String,
-    reason: Option<&'static str>,
-    explanation: String,
-    path: &'static str,
-    /// Names and values that every form passes on.
-    hidden: Vec<(&'static str, &'a str)>,
-    notice: Option<&'static str>,
-    summary: Summary,
-    code: Option<Field<'a>>,
-    passkey: Option<PasskeyButton<'a>>,
-    password: Option<Field<'a>>,
-    recovery: Option<Field<'a>>,
-    no_script: NoScript,
-    query: String,
-}
-
 impl Prove<'_> {
-    pub fn render(&self, page: &PageContext<'_>) -> String {
-        let t = page.texts();
+    fn heading(&self) -> String {
+        let f = &self.page.texts().factors;
+        match self.prove_for {
+            ProveFor::SignIn => f.factor_heading.into(),
+            ProveFor::StepUp { app: Some(app), ask, before: None, .. } => f.step_up_for(app, ask),
+            ProveFor::StepUp { .. } => f.step_up_heading.into(),
+        }
+    }
+
+    fn reason(&self) -> Option<&'static str> {
+        let f = &self.page.texts().factors;
+        match self.prove_for {
+            ProveFor::SignIn => None,
+            ProveFor::StepUp { app: Some(_), ask, before: None, .. } => Some(f.step_up_reason(ask)),
+            ProveFor::StepUp { before, .. } => before.map(|before| f.before(before)),
+        }
+    }
+
+    fn explanation(&self) -> String {
+        let f = &self.page.texts().factors;
+        match self.prove_for {
+            ProveFor::SignIn => f.factor_explanation.into(),
+            ProveFor::StepUp { email, .. } => f.step_up_explanation(email),
+        }
+    }
+
+    fn path(&self) -> &'static str {
+        if self.signs_in() { "/sign-in/factor" } else { "/step-up" }
+    }
+
+    /// The summary and the fields, as far as they are there: the code, the password and the recovery code.
+    fn form(&self) -> (Summary, [Option<Field<'_>>; 3]) {
+        let t = self.page.texts();
         let f = &t.factors;
-        let (heading, reason, explanation, path) = match self.prove_for {
-            ProveFor::SignIn => {
-                (f.factor_heading.into(), None, f.factor_explanation.into(), "/sign-in/factor")
-            }
-            ProveFor::StepUp { app, ask, before, email, .. } => {
-                let (heading, reason) = match (app, before) {
-                    (Some(app), None) => ((f.step_up_for)(app, ask), Some((f.step_up_reason)(ask))),
-                    _ => (f.step_up_heading.into(), before.map(f.before)),
-                };
-                (heading, reason, (f.step_up_explanation)(email), "/step-up")
-            }
-        };
         let code = || Field::totp_code(t).with_fault(t, self.code_fault);
         let password = || {
-            let hint = self.follows.map(|follows| (f.follows)(follows).into());
+            let hint = self.follows.map(|follows| f.follows(follows).into());
             Field { hint, ..Field::password(t) }.with_fault(t, self.password_fault)
         };
         let recovery = || {
@@ -108,39 +104,27 @@ impl Prove<'_> {
             let hint = Some(f.recovery_code_hint.into());
             Field { hint, ..field }.with_fault(t, self.recovery_fault)
         };
-        let mut code = self.has_code.then(code);
-        let mut password = self.has_password.then(password);
-        let mut recovery = self.has_recovery_code.then(recovery);
+        let mut fields = [
+            self.has_code.then(code),
+            self.has_password.then(password),
+            self.has_recovery_code.then(recovery),
+        ];
         let first = if self.has_code { "code" } else { "password" };
-        let mut fields: Vec<_> =
-            [&mut code, &mut password, &mut recovery].into_iter().flatten().collect();
-        let summary = Summary::of(t, self.error, &mut fields, Some(first));
+        let mut shown: Vec<_> = fields.iter_mut().flatten().collect();
+        let summary = Summary::of(t, self.error, &mut shown, Some(first));
+        (summary, fields)
+    }
+
+    fn button(&self) -> Option<PasskeyButton<'_>> {
+        let f = &self.page.texts().factors;
         let label = if self.has_only_keys { f.use_key } else { f.use_passkey };
-        let passkey = self.passkey.map(|options| PasskeyButton {
+        self.passkey.map(|options| PasskeyButton {
             is_quiet: self.has_code,
-            ..PasskeyButton::new(page, path, options, label)
-        });
-        html(&Html {
-            page,
-            t,
-            f,
-            view: self,
-            heading,
-            reason,
-            explanation,
-            path,
-            hidden: self.hidden(),
-            notice: self.notice.map(t.notice),
-            summary,
-            code,
-            passkey,
-            password,
-            recovery,
-            no_script: NoScript::new(t),
-            query: PageContext::query(self.target),
+            ..PasskeyButton::new(&self.page, self.path(), options, label)
         })
     }
 
+    /// Names and values that every form passes on.
     fn hidden(&self) -> Vec<(&'static str, &str)> {
         let (ask, next) = match self.prove_for {
             ProveFor::SignIn => (None, None),

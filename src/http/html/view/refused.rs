@@ -3,18 +3,15 @@
 use askama::Template;
 use percent_encoding::utf8_percent_encode;
 
-use super::{
-    super::text::{LinkTo, Texts},
-    KEPT, PageContext,
-    branding::Contact,
-    html,
-};
+use super::{super::text::LinkTo, KEPT, PageContext, branding::Contact};
 use crate::access::guard::Missing;
 
 /// The page about a request that a guard refused, for the person who was refused and for operators. It is also served on
 /// the host of the app, so all its links are absolute there.
-#[derive(Clone)]
+#[derive(Clone, Template)]
+#[template(path = "refused.html", whitespace = "minimize")]
 pub struct Refused<'a> {
+    pub page: PageContext<'a>,
     /// The title of the app.
     pub app: &'a str,
     /// Whether the person who sees the page was refused.
@@ -66,46 +63,25 @@ impl WhyStep<'_> {
     }
 }
 
-#[derive(Template)]
-#[template(path = "refused.html", whitespace = "minimize")]
-struct Html<'a> {
-    page: &'a PageContext<'a>,
-    t: &'static Texts,
-    view: &'a Refused<'a>,
-    try_again: String,
-    /// Whom the person can ask: the address of the link and its words.
-    contact: Option<(String, &'a str)>,
-    missing: Option<&'static str>,
-}
-
 impl Refused<'_> {
-    pub fn render(&self, page: &PageContext<'_>) -> String {
-        let t = page.texts();
-        let contact = page.branding.contact.as_ref().map(|contact| self.ask(contact, t));
-        html(&Html {
-            page,
-            t,
-            view: self,
-            try_again: (t.link)(LinkTo::TryAgain),
-            contact,
-            missing: self.missing.map(t.missing),
-        })
+    fn heading(&self) -> String {
+        let t = self.page.texts();
+        match self.is_own {
+            true => t.refused_heading(self.app),
+            false => t.refused_other_heading(self.app),
+        }
     }
 
-    /// The link with which the person asks for access. A mail has the id of the decision in its subject.
-    fn ask<'c>(&self, contact: &'c Contact, t: &Texts) -> (String, &'c str) {
-        match contact {
+    /// Whom the person can ask: the address of the link and its words. A mail has the id of the decision in its subject.
+    fn contact(&self) -> Option<(String, &str)> {
+        let contact = self.page.branding.contact.as_ref()?;
+        Some(match contact {
             Contact::Mail(address) => {
-                let subject = (t.access_subject)(self.app, self.decision);
+                let subject = self.page.texts().access_subject(self.app, self.decision);
                 let subject = utf8_percent_encode(&subject, KEPT);
                 (format!("mailto:{address}?subject={subject}"), address)
             }
             Contact::Link(url) => (url.clone(), url.trim_start_matches("https://")),
-        }
-    }
-
-    fn heading(&self, t: &Texts) -> String {
-        let heading = if self.is_own { t.refused_heading } else { t.refused_other_heading };
-        heading(self.app)
+        })
     }
 }

@@ -3,10 +3,9 @@
 use askama::Template;
 
 use super::{
-    super::text::{FactorTexts, FormError, LinkTo, Notice, Span, Texts},
+    super::text::{FormError, LinkTo, Notice, Span, Texts},
     PageContext, SCRIPT,
     field::Summary,
-    html,
     passkey_button::{Signal, SignalElement},
 };
 use crate::{clock::Timestamp, session::device::Device};
@@ -15,8 +14,10 @@ use crate::{clock::Timestamp, session::device::Device};
 pub const MAX_DEVICE_ROWS: usize = 6;
 
 /// The page with the second factors of a person.
-#[derive(Clone)]
+#[derive(Clone, Template)]
+#[template(path = "security.html", whitespace = "minimize")]
 pub struct Security<'a> {
+    pub page: PageContext<'a>,
     /// The time of the request.
     pub now: Timestamp,
     /// The title of the app that asks for a second factor.
@@ -74,50 +75,35 @@ struct Row<'a> {
     until: String,
 }
 
-#[derive(Template)]
-#[template(path = "security.html", whitespace = "minimize")]
-struct Html<'a> {
-    page: &'a PageContext<'a>,
-    t: &'static Texts,
-    f: &'static FactorTexts,
-    view: &'a Security<'a>,
-    notice: Option<&'static str>,
-    summary: Summary,
-    query: String,
-    app_asks: Option<String>,
-    go_on: Option<String>,
-    /// The query of the page on which the person proves who they are.
-    step_up: String,
-    totp: Option<String>,
-    devices: Vec<Row<'a>>,
-    signal: Option<SignalElement<'a>>,
-}
-
 impl Security<'_> {
-    pub fn render(&self, page: &PageContext<'_>) -> String {
-        let t = page.texts();
-        let query = PageContext::query(self.target);
-        html(&Html {
-            page,
-            t,
-            f: &t.factors,
-            view: self,
-            notice: self.notice.map(t.notice),
-            summary: Summary::of(t, self.error, &mut [], None),
-            app_asks: self.app.map(match self.needs_passkey {
-                true => t.factors.app_asks_for_passkey,
-                false => t.factors.app_asks,
-            }),
-            go_on: self.go_on.map(|app| (t.link)(LinkTo::ContinueTo(app))),
-            step_up: match self.needs_passkey {
-                true => format!("%3Fask%3Dphr{}", query.replacen('?', "&", 1)),
-                false => query.replacen('?', "&", 1),
-            },
-            query,
-            totp: self.totp.map(|(created, used)| in_words(t, created, used, self.now)),
-            devices: self.devices.iter().map(|device| Row::new(device, t)).collect(),
-            signal: self.signal.map(SignalElement::from),
+    fn summary(&self) -> Summary {
+        Summary::of(self.page.texts(), self.error, &mut [], None)
+    }
+
+    /// What the app asks for.
+    fn app_asks(&self) -> Option<String> {
+        let f = &self.page.texts().factors;
+        self.app.map(|app| match self.needs_passkey {
+            true => f.app_asks_for_passkey(app),
+            false => f.app_asks(app),
         })
+    }
+
+    /// The query of the page on which the person proves who they are.
+    fn step_up(&self) -> String {
+        let query = PageContext::query(self.target).replacen('?', "&", 1);
+        let ask = if self.needs_passkey { "%3Fask%3Dphr" } else { "" };
+        format!("{ask}{query}")
+    }
+
+    /// When the authenticator app was set up and used.
+    fn totp_in_words(&self) -> Option<String> {
+        let (created, used) = self.totp?;
+        Some(in_words(self.page.texts(), created, used, self.now))
+    }
+
+    fn device_rows(&self) -> impl Iterator<Item = Row<'_>> {
+        self.devices.iter().map(|device| Row::new(device, self.page.texts()))
     }
 
     fn has_factor(&self) -> bool {
@@ -137,12 +123,12 @@ impl PasskeyRow<'_> {
 }
 
 fn in_words(t: &Texts, created: Timestamp, used: Option<Timestamp>, now: Timestamp) -> String {
-    let ago = |then| (t.ago)(Span::between(then, now));
+    let ago = |then| t.ago(Span::between(then, now));
     let used = match used {
-        Some(used) => (t.factors.used)(&ago(used)),
+        Some(used) => t.factors.used(&ago(used)),
         None => t.factors.never_used.into(),
     };
-    format!("{}, {used}", (t.factors.added)(&ago(created)))
+    format!("{}, {used}", t.factors.added(&ago(created)))
 }
 
 impl<'a> Row<'a> {
@@ -150,7 +136,7 @@ impl<'a> Row<'a> {
         Self {
             device,
             name: Device::of(device.user_agent).in_words(t.language),
-            until: (t.factors.trusted_until)(&t.language.moment(device.expires.millis())),
+            until: t.factors.trusted_until(&t.language.moment(device.expires.millis())),
         }
     }
 }

@@ -3,16 +3,17 @@
 use askama::Template;
 
 use super::{
-    super::text::{FieldFault, FormError, Notice, Texts},
+    super::text::{FieldFault, FormError, Notice},
     PageContext, SCRIPT,
     field::{Field, Summary},
-    html,
     passkey_button::{PasskeyButton, Signal, SignalElement},
 };
 
 /// The page to sign in.
-#[derive(Clone, Default)]
+#[derive(Clone, Template)]
+#[template(path = "sign_in.html", whitespace = "minimize")]
 pub struct SignIn<'a> {
+    pub page: PageContext<'a>,
     /// The title of the app that asks for it.
     pub app: Option<&'a str>,
     /// The address as it was typed.
@@ -38,25 +39,18 @@ pub struct SignIn<'a> {
     pub password_fault: Option<FieldFault>,
 }
 
-#[derive(Template)]
-#[template(path = "sign_in.html", whitespace = "minimize")]
-struct Html<'a> {
-    page: &'a PageContext<'a>,
-    t: &'static Texts,
-    view: &'a SignIn<'a>,
-    heading: String,
-    query: String,
-    notice: Option<&'static str>,
-    summary: Summary,
-    email: Field<'a>,
-    password: Field<'a>,
-    passkey: Option<PasskeyButton<'a>>,
-    signal: Option<SignalElement<'a>>,
-}
-
 impl SignIn<'_> {
-    pub fn render(&self, page: &PageContext<'_>) -> String {
-        let t = page.texts();
+    fn heading(&self) -> String {
+        let t = self.page.texts();
+        match self.app {
+            Some(app) => t.sign_in_to(app),
+            None => t.sign_in_heading.into(),
+        }
+    }
+
+    /// The summary, the address and the password.
+    fn form(&self) -> (Summary, Field<'_>, Field<'_>) {
+        let t = self.page.texts();
         let mut email = Field::email(t, self.email).with_fault(t, self.email_fault);
         if self.passkey.is_some() {
             email.autocomplete = "username webauthn";
@@ -64,29 +58,17 @@ impl SignIn<'_> {
         let mut password = Field::password(t).with_fault(t, self.password_fault);
         let forgot = if self.sends_mail { "/forgot" } else { "/reset" };
         let query = PageContext::query(self.target);
-        password.aside = Some((format!("{}{forgot}{query}", page.base), t.forgot_password));
+        password.aside = Some((format!("{}{forgot}{query}", self.page.base), t.forgot_password));
         let first = if self.email.is_empty() { email.id } else { password.id };
         let summary = Summary::of(t, self.error, &mut [&mut email, &mut password], Some(first));
-        let passkey = self.passkey.map(|(_, options)| {
-            let label = t.factors.sign_in_with_passkey;
-            let button = PasskeyButton::new(page, "/sign-in/passkey", options, label);
+        (summary, email, password)
+    }
+
+    fn button(&self) -> Option<PasskeyButton<'_>> {
+        self.passkey.map(|(_, options)| {
+            let label = self.page.texts().factors.sign_in_with_passkey;
+            let button = PasskeyButton::new(&self.page, "/sign-in/passkey", options, label);
             PasskeyButton { is_quiet: true, fills_in: true, ..button }
-        });
-        html(&Html {
-            page,
-            t,
-            view: self,
-            heading: match self.app {
-                Some(app) => (t.sign_in_to)(app),
-                None => t.sign_in_heading.into(),
-            },
-            query,
-            notice: self.notice.map(t.notice),
-            summary,
-            email,
-            password,
-            passkey,
-            signal: self.signal.map(SignalElement::from),
         })
     }
 }

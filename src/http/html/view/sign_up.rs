@@ -3,17 +3,18 @@
 use askama::Template;
 
 use super::{
-    super::text::{FieldFault, FormError, Texts},
+    super::text::{FieldFault, FormError},
     PageContext, SCRIPT,
     field::{Field, SignInWith, Summary},
-    html,
     passkey_button::{Signal, SignalElement},
 };
 use crate::fault::FaultKind;
 
 /// The page to create an account.
-#[derive(Clone, Default)]
+#[derive(Clone, Template)]
+#[template(path = "sign_up.html", whitespace = "minimize")]
 pub struct SignUp<'a> {
+    pub page: PageContext<'a>,
     /// The title of the app that asks to sign in.
     pub app: Option<&'a str>,
     /// The name as it was typed.
@@ -50,77 +51,64 @@ pub enum InvitationEntry<'a> {
     Optional(&'a str),
 }
 
-#[derive(Template)]
-#[template(path = "sign_up.html", whitespace = "minimize")]
-struct Html<'a> {
-    page: &'a PageContext<'a>,
-    t: &'static Texts,
-    view: &'a SignUp<'a>,
-    heading: String,
-    query: String,
-    summary: Summary,
-    name: Field<'a>,
-    email: Field<'a>,
-    password: Field<'a>,
-    invitation: Option<Field<'a>>,
-    sign_in_with: Option<SignInWith<'a>>,
-    signal: Option<SignalElement<'a>>,
-}
-
 impl SignUp<'_> {
-    pub fn render(&self, page: &PageContext<'_>) -> String {
-        let t = page.texts();
+    fn heading(&self) -> String {
+        let t = self.page.texts();
+        match self.app {
+            Some(app) => t.sign_up_for(app),
+            None => t.sign_up_heading.into(),
+        }
+    }
+
+    /// The summary, the name, the address, the password and the code of an invitation.
+    fn form(&self) -> (Summary, [Field<'_>; 3], Option<Field<'_>>) {
+        let t = self.page.texts();
         let mut name = Field::name(t, self.name).with_fault(t, self.name_fault);
         let mut email = Field::email(t, self.email).with_fault(t, self.email_fault);
-        let mut invitation = None;
-        match self.invitation {
-            None => {}
-            Some(InvitationEntry::Link(_)) => {
-                (email.readonly, email.hint) = (true, Some(t.invited_address.into()));
-            }
-            Some(InvitationEntry::Typed(code) | InvitationEntry::Optional(code)) => {
-                let is_optional = matches!(self.invitation, Some(InvitationEntry::Optional(_)));
-                let mut field = Field {
-                    id: "invitation",
-                    name: "invitation",
-                    label: t.invitation_code,
-                    ..Field::mail_code(t, code)
-                };
-                if is_optional {
-                    (field.is_optional, field.hint) = (true, Some(t.invitation_code_hint.into()));
-                }
-                invitation = Some(field.with_fault(t, self.invitation_fault));
-            }
+        if let Some(InvitationEntry::Link(_)) = self.invitation {
+            (email.readonly, email.hint) = (true, Some(t.invited_address.into()));
+        }
+        if self.is_taken() {
+            email.way_out = Some(t.sign_in_with_it);
         }
         let mut password = Field {
             label: t.password,
             ..Field::new_password(t, self.min_password_length).with_fault(t, self.password_fault)
         };
-        let mut sign_in_with = None;
-        if self.email_fault == Some(FieldFault::Rule(FaultKind::EmailTaken)) {
-            let (base, target) = (page.base, self.target);
-            sign_in_with = Some(SignInWith { base, email: self.email, target });
-            email.way_out = Some(t.sign_in_with_it);
-        }
+        let mut invitation = self.invitation_field();
         let mut fields = vec![&mut name, &mut email, &mut password];
         fields.extend(&mut invitation);
         let summary = Summary::of(t, self.error, &mut fields, Some("name"));
-        html(&Html {
-            page,
-            t,
-            view: self,
-            heading: match self.app {
-                Some(app) => (t.sign_up_for)(app),
-                None => t.sign_up_heading.into(),
-            },
-            query: PageContext::query(self.target),
-            summary,
-            name,
-            email,
-            password,
-            invitation,
-            sign_in_with,
-            signal: self.signal.map(SignalElement::from),
-        })
+        (summary, [name, email, password], invitation)
+    }
+
+    /// The field for the code of an invitation that did not come by a link.
+    fn invitation_field(&self) -> Option<Field<'_>> {
+        let t = self.page.texts();
+        let (code, is_optional) = match self.invitation? {
+            InvitationEntry::Link(_) => return None,
+            InvitationEntry::Typed(code) => (code, false),
+            InvitationEntry::Optional(code) => (code, true),
+        };
+        let mut field = Field {
+            id: "invitation",
+            name: "invitation",
+            label: t.invitation_code,
+            ..Field::mail_code(t, code)
+        };
+        if is_optional {
+            (field.is_optional, field.hint) = (true, Some(t.invitation_code_hint.into()));
+        }
+        Some(field.with_fault(t, self.invitation_fault))
+    }
+
+    /// Whether the address has an account.
+    fn is_taken(&self) -> bool {
+        self.email_fault == Some(FieldFault::Rule(FaultKind::EmailTaken))
+    }
+
+    fn sign_in_with(&self) -> Option<SignInWith<'_>> {
+        let (base, email, target) = (self.page.base, self.email, self.target);
+        self.is_taken().then_some(SignInWith { base, email, target })
     }
 }

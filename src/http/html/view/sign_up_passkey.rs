@@ -4,16 +4,17 @@ use askama::Template;
 use percent_encoding::utf8_percent_encode;
 
 use super::{
-    super::text::{FactorTexts, FormError, Texts},
+    super::text::FormError,
     InvitationEntry, KEPT, PageContext, SCRIPT,
     field::Summary,
-    html,
     passkey_button::{NoScript, PasskeyButton, Signal, SignalElement},
 };
 
 /// The page on which a person who signs up makes a passkey. It passes on what they have typed before.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Template)]
+#[template(path = "sign_up_passkey.html", whitespace = "minimize")]
 pub struct SignUpPasskey<'a> {
+    pub page: PageContext<'a>,
     /// What the browser is asked to make, as JSON.
     pub options: &'a str,
     /// What the answer is sent with.
@@ -29,44 +30,19 @@ pub struct SignUpPasskey<'a> {
     pub error: Option<FormError>,
 }
 
-#[derive(Template)]
-#[template(path = "sign_up_passkey.html", whitespace = "minimize")]
-struct Html<'a> {
-    page: &'a PageContext<'a>,
-    t: &'static Texts,
-    f: &'static FactorTexts,
-    words: String,
-    path: &'static str,
-    summary: Summary,
-    /// Names and values.
-    hidden: Vec<(&'static str, &'a str)>,
-    button: PasskeyButton<'a>,
-    no_script: NoScript,
-    signal: Option<SignalElement<'a>>,
-    /// The query of the form that this page follows.
-    query: String,
-}
-
 impl SignUpPasskey<'_> {
-    pub fn render(&self, page: &PageContext<'_>) -> String {
-        let t = page.texts();
-        let (f, path) = (&t.factors, "/sign-up/passkey");
-        let button = PasskeyButton::new(page, path, self.options, f.create_passkey);
-        html(&Html {
-            page,
-            t,
-            f,
-            words: (f.passkey_of)(self.email),
-            path,
-            summary: Summary::of(t, self.error, &mut [], None),
-            hidden: self.hidden(),
-            button,
-            no_script: NoScript::new(t),
-            signal: self.signal.map(SignalElement::from),
-            query: self.query(),
-        })
+    const PATH: &'static str = "/sign-up/passkey";
+
+    fn summary(&self) -> Summary {
+        Summary::of(self.page.texts(), self.error, &mut [], None)
     }
 
+    fn button(&self) -> PasskeyButton<'_> {
+        let label = self.page.texts().factors.create_passkey;
+        PasskeyButton::new(&self.page, Self::PATH, self.options, label)
+    }
+
+    /// Names and values.
     fn hidden(&self) -> Vec<(&'static str, &str)> {
         let (secret, link, typed) = match self.invitation {
             Some(InvitationEntry::Link(secret)) => (Some(secret), Some("1"), None),

@@ -52,7 +52,7 @@ const AGENTS: [&str; 5] = [
     "",
 ];
 
-fn account(sessions: usize) -> Account<'static> {
+fn account(page: PageContext<'_>, sessions: usize) -> Account<'_> {
     let session = |number: usize| SessionRow {
         id: format!("00000000-0000-4000-8000-{number:012}"),
         user_agent: AGENTS[number % AGENTS.len()],
@@ -64,6 +64,7 @@ fn account(sessions: usize) -> Account<'static> {
         is_current: number == 0,
     };
     Account {
+        page,
         now: NOW,
         name: "Ada Lovelace",
         email: "ada@example.com",
@@ -91,7 +92,7 @@ fn account(sessions: usize) -> Account<'static> {
     }
 }
 
-fn invitations() -> Vec<(&'static str, Invitations<'static>)> {
+fn invitations(page: PageContext<'_>) -> Vec<(&'static str, Invitations<'_>)> {
     let row = |number: usize| InvitationRow {
         id: format!("00000000-0000-4000-8000-{number:012}"),
         email: "grace.hopper@example.com",
@@ -99,9 +100,9 @@ fn invitations() -> Vec<(&'static str, Invitations<'static>)> {
         now: NOW,
     };
     let some =
-        |count| Invitations { rows: (0..count).map(row).collect(), ..Invitations::default() };
+        |count| Invitations { rows: (0..count).map(row).collect(), ..Invitations::new(page) };
     vec![
-        ("invitations-none", Invitations::default()),
+        ("invitations-none", Invitations::new(page)),
         ("invitations", Invitations { notice: Some(Notice::Invited), ..some(2) }),
         ("invitations-revoked", Invitations { notice: Some(Notice::InvitationRevoked), ..some(1) }),
         ("invitations-many", Invitations { has_more: true, ..some(MAX_INVITATION_ROWS) }),
@@ -129,7 +130,7 @@ fn invitations() -> Vec<(&'static str, Invitations<'static>)> {
     ]
 }
 
-fn keys() -> Vec<(&'static str, Keys<'static>)> {
+fn keys(page: PageContext<'_>) -> Vec<(&'static str, Keys<'_>)> {
     let row = |number: usize| KeyRow {
         id: format!("00000000-0000-4000-8000-{number:012}"),
         name: ["Backup of the calendar", "laptop", "phone"][number % 3],
@@ -147,7 +148,7 @@ fn keys() -> Vec<(&'static str, Keys<'static>)> {
         ],
         days: &[30, 90, 365],
         chosen_days: 90,
-        ..Keys::default()
+        ..Keys::new(page)
     };
     let some = |count| Keys { rows: (0..count).map(row).collect(), ..none.clone() };
     let apps = (0..20).map(|_| KeyApp { guard: "photos", title: "Photos of the family" });
@@ -187,11 +188,11 @@ fn keys() -> Vec<(&'static str, Keys<'static>)> {
 /// A secret of a mailed link.
 const SECRET: &str = "Zm9vYmFyYmF6cXV4Zm9vYmFyYmF6cXV4Zm9vYmFyYmE";
 
-fn one_time_secrets() -> Vec<(&'static str, OneTimeForm<'static>)> {
+fn one_time_secrets(page: PageContext<'_>) -> Vec<(&'static str, OneTimeForm<'_>)> {
     use OneTimeKind::{Reset, Restore, SignIn, Verify};
     let wrong = FieldFault::WrongCode;
     let form =
-        |kind, entry| OneTimeForm { kind, entry, min_password_length: 8, ..OneTimeForm::default() };
+        |kind, entry| OneTimeForm { kind, entry, min_password_length: 8, ..OneTimeForm::new(page) };
     let link = CodeEntry::Link { secret: SECRET, address: "ada@example.com" };
     let mailed = CodeEntry::Mailed("ada@example.com");
     let typed = CodeEntry::Typed { email: "ada@example.com" };
@@ -254,12 +255,17 @@ fn one_time_secrets() -> Vec<(&'static str, OneTimeForm<'static>)> {
     ]
 }
 
-fn verifications() -> Vec<(&'static str, VerifyForApp<'static>)> {
+fn verifications(page: PageContext<'_>) -> Vec<(&'static str, VerifyForApp<'_>)> {
     let plain = VerifyForApp {
+        page,
         app: "Reports",
         target: "abc",
         address: "ada@example.com",
-        ..VerifyForApp::default()
+        is_new_address: false,
+        code: "",
+        notice: None,
+        error: None,
+        code_fault: None,
     };
     let wrong = Some(FieldFault::WrongCode);
     let wait = Duration::from_secs(900);
@@ -292,8 +298,9 @@ fn verifications() -> Vec<(&'static str, VerifyForApp<'static>)> {
     ]
 }
 
-fn mail_requests() -> Vec<(&'static str, MailRequest<'static>)> {
+fn mail_requests(page: PageContext<'_>) -> Vec<(&'static str, MailRequest<'_>)> {
     let forgot = MailRequest {
+        page,
         kind: MailRequestKind::Forgot,
         app: None,
         target: None,
@@ -330,8 +337,27 @@ fn mail_requests() -> Vec<(&'static str, MailRequest<'static>)> {
     ]
 }
 
-fn sign_ins() -> Vec<(&'static str, SignIn<'static>)> {
-    let plain = SignIn { has_sign_up: true, ..SignIn::default() };
+fn sign_in(page: PageContext<'_>) -> SignIn<'_> {
+    SignIn {
+        page,
+        app: None,
+        email: "",
+        stay: false,
+        target: None,
+        sends_mail: false,
+        has_mail_code: false,
+        passkey: None,
+        signal: None,
+        has_sign_up: true,
+        notice: None,
+        error: None,
+        email_fault: None,
+        password_fault: None,
+    }
+}
+
+fn sign_ins(page: PageContext<'_>) -> Vec<(&'static str, SignIn<'_>)> {
+    let plain = sign_in(page);
     let app = SignIn { app: Some("Reports"), target: Some("abc-_123"), ..plain.clone() };
     let typed = SignIn { email: "ada@example.com", stay: true, ..app.clone() };
     let with_error = |error| SignIn { error: Some(error), ..typed.clone() };
@@ -380,14 +406,32 @@ fn sign_ins() -> Vec<(&'static str, SignIn<'static>)> {
 const OPTIONS: &str = r#"{"challenge":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA","timeout":300000,"rpId":"id.example.com","allowCredentials":[],"userVerification":"required"}"#;
 const CHALLENGE: &str = "mS4bV1n2kq3rT5yU7iO9pA1sD3fG5hJ7kL9zX2cV4bN6mQ8wE1rT3yU5iO7pA9sD";
 
-fn proofs() -> Vec<(&'static str, Prove<'static>)> {
+fn proofs(page: PageContext<'_>) -> Vec<(&'static str, Prove<'_>)> {
+    let none = Prove {
+        page,
+        prove_for: ProveFor::SignIn,
+        target: None,
+        challenge: None,
+        passkey: None,
+        has_only_keys: false,
+        has_code: false,
+        has_recovery_code: false,
+        has_password: false,
+        follows: None,
+        trusts: None,
+        notice: None,
+        error: None,
+        code_fault: None,
+        recovery_fault: None,
+        password_fault: None,
+    };
     let both = Prove {
         challenge: Some(CHALLENGE),
         passkey: Some(OPTIONS),
         has_code: true,
         has_recovery_code: true,
         trusts: Some(false),
-        ..Prove::default()
+        ..none.clone()
     };
     let step_up = |app, ask, ask_name| ProveFor::StepUp {
         app,
@@ -417,7 +461,7 @@ fn proofs() -> Vec<(&'static str, Prove<'static>)> {
             Prove {
                 prove_for: step_up(None, Ask::Again, "again"),
                 has_password: true,
-                ..Prove::default()
+                ..none.clone()
             },
         ),
         (
@@ -426,7 +470,7 @@ fn proofs() -> Vec<(&'static str, Prove<'static>)> {
                 prove_for: step_up(None, Ask::Again, "again"),
                 has_password: true,
                 password_fault: Some(FieldFault::WrongPassword),
-                ..Prove::default()
+                ..none.clone()
             },
         ),
         (
@@ -442,7 +486,7 @@ fn proofs() -> Vec<(&'static str, Prove<'static>)> {
                 },
                 has_password: true,
                 follows: Some(Follows::Code),
-                ..Prove::default()
+                ..none.clone()
             },
         ),
         (
@@ -502,7 +546,7 @@ static RECORDS: LazyLock<[Record; 4]> = LazyLock::new(|| {
 });
 
 /// Nothing, and as much as the page shows.
-fn activities() -> Vec<(&'static str, Activity<'static>)> {
+fn activities(page: PageContext<'_>) -> Vec<(&'static str, Activity<'_>)> {
     let row = |number: usize| ActivityRow {
         at: NOW - Duration::from_secs(3600 * number as u64),
         record: &RECORDS[number % 4],
@@ -515,7 +559,7 @@ fn activities() -> Vec<(&'static str, Activity<'static>)> {
         user_agent: Some(AGENTS[number % AGENTS.len()]),
         address: Some("2001:db8:85a3:8d3:1319:8a2e:370:7348"),
     };
-    let none = Activity { now: NOW, rows: Vec::new(), is_continued: false, next: None };
+    let none = Activity { page, now: NOW, rows: Vec::new(), is_continued: false, next: None };
     let most = Activity {
         rows: (0..MAX_ACTIVITY_ROWS).map(row).collect(),
         is_continued: true,
@@ -526,7 +570,7 @@ fn activities() -> Vec<(&'static str, Activity<'static>)> {
 }
 
 /// What a person holds at most, or what most people hold.
-fn securities() -> Vec<(&'static str, Security<'static>)> {
+fn securities(page: PageContext<'_>) -> Vec<(&'static str, Security<'_>)> {
     let device = |number: usize| DeviceRow {
         id: format!("00000000-0000-4000-8000-{number:012}"),
         user_agent: AGENTS[number % AGENTS.len()],
@@ -534,6 +578,7 @@ fn securities() -> Vec<(&'static str, Security<'static>)> {
         expires: NOW + Duration::from_secs(86_400 * 29),
     };
     let none = Security {
+        page,
         now: NOW,
         app: None,
         needs_passkey: false,
@@ -617,14 +662,20 @@ fn securities() -> Vec<(&'static str, Security<'static>)> {
 }
 
 /// The pages that set a factor up or change it, and those with recovery codes.
-fn set_ups(page: &PageContext<'_>) -> Vec<(&'static str, String)> {
+fn set_ups(page: PageContext<'_>) -> Vec<(&'static str, String)> {
     let add = AddPasskey {
+        page,
+        is_key: false,
         options: OPTIONS,
         setup: CHALLENGE,
+        target: None,
         has_password: true,
-        ..AddPasskey::default()
+        name: "",
+        error: None,
+        name_fault: None,
     };
     let edit = EditPasskey {
+        page,
         now: NOW,
         passkey: passkey_row(0, "iCloud Keychain"),
         typed: "iCloud Keychain",
@@ -634,6 +685,7 @@ fn set_ups(page: &PageContext<'_>) -> Vec<(&'static str, String)> {
     let uri = "otpauth://totp/Doorward:ada.lovelace@mail.example.com?secret=GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ&issuer=Doorward&algorithm=SHA1&digits=6&period=30";
     let qr = crate::credential::qr::svg_path(uri);
     let totp = SetUpTotp {
+        page,
         qr: qr.as_ref(),
         secret: "GEZD GNBV GY3T QOJQ GEZD GNBV GY3T QOJQ",
         uri,
@@ -644,18 +696,23 @@ fn set_ups(page: &PageContext<'_>) -> Vec<(&'static str, String)> {
     };
     let codes: Vec<_> = (0..8).map(|_| "7KQ2M-9XH4T-0BVC8-WNZ5R-3JYD6".to_owned()).collect();
     let go_on = "/account/security";
-    let codes = RecoveryCodes { codes: &codes, email: "ada@example.com", go_on };
+    let codes = RecoveryCodes { page, codes: &codes, email: "ada@example.com", go_on };
     let replace = None;
-    let new = NewRecoveryCode { code: "7KQ2M-9XH4T-0BVC8-WNZ5R-3JYD6", go_on, replace };
+    let new = NewRecoveryCode { page, code: "7KQ2M-9XH4T-0BVC8-WNZ5R-3JYD6", go_on, replace };
     let lost = NewRecoveryCode { replace: Some("/account/security?done=recovered"), ..new };
-    let remove = RemoveFactor { passkey: None, is_last: true };
+    let remove = RemoveFactor { page, passkey: None, is_last: true };
     let fault = Some(FieldFault::Rule(FaultKind::TooShort(2)));
     let sign_up = SignUpPasskey {
+        page,
         options: OPTIONS,
         setup: CHALLENGE,
         name: "Ada Lovelace",
         email: "ada@example.com",
-        ..SignUpPasskey::default()
+        invitation: None,
+        stay: false,
+        target: None,
+        signal: None,
+        error: None,
     };
     let invited = SignUpPasskey {
         invitation: Some(InvitationEntry::Link(SECRET)),
@@ -667,50 +724,73 @@ fn set_ups(page: &PageContext<'_>) -> Vec<(&'static str, String)> {
     };
     let hostile = SignUpPasskey { name: HOSTILE, email: HOSTILE, ..sign_up };
     vec![
-        ("sign-up-passkey", sign_up.render(page)),
-        ("sign-up-passkey-invited", invited.render(page)),
-        ("sign-up-passkey-hostile", hostile.render(page)),
-        ("add-passkey", add.render(page)),
-        ("add-passkey-only", AddPasskey { has_password: false, ..add.clone() }.render(page)),
-        ("add-key", AddPasskey { is_key: true, target: Some("abc"), ..add.clone() }.render(page)),
+        ("sign-up-passkey", rendered(&sign_up)),
+        ("sign-up-passkey-invited", rendered(&invited)),
+        ("sign-up-passkey-hostile", rendered(&hostile)),
+        ("add-passkey", rendered(&add)),
+        ("add-passkey-only", rendered(&AddPasskey { has_password: false, ..add.clone() })),
+        ("add-key", rendered(&AddPasskey { is_key: true, target: Some("abc"), ..add.clone() })),
         (
             "add-passkey-refused",
-            AddPasskey { error: Some(FormError::FactorTaken), name: HOSTILE, ..add.clone() }
-                .render(page),
+            rendered(&AddPasskey {
+                error: Some(FormError::FactorTaken),
+                name: HOSTILE,
+                ..add.clone()
+            }),
         ),
-        ("add-passkey-fault", AddPasskey { name: "x", name_fault: fault, ..add }.render(page)),
-        ("edit-passkey", edit.render(page)),
+        ("add-passkey-fault", rendered(&AddPasskey { name: "x", name_fault: fault, ..add })),
+        ("edit-passkey", rendered(&edit)),
         (
             "edit-passkey-fault",
-            EditPasskey { typed: "x", name_fault: fault, ..edit.clone() }.render(page),
+            rendered(&EditPasskey { typed: "x", name_fault: fault, ..edit.clone() }),
         ),
-        (
-            "edit-passkey-last",
-            EditPasskey { error: Some(FormError::LastWayIn), ..edit }.render(page),
-        ),
-        ("totp", totp.render(page)),
+        ("edit-passkey-last", rendered(&EditPasskey { error: Some(FormError::LastWayIn), ..edit })),
+        ("totp", rendered(&totp)),
         (
             "totp-wrong",
-            SetUpTotp { code_fault: Some(FieldFault::WrongTotp), target: Some("abc"), ..totp }
-                .render(page),
+            rendered(&SetUpTotp {
+                code_fault: Some(FieldFault::WrongTotp),
+                target: Some("abc"),
+                ..totp
+            }),
         ),
-        ("recovery-codes", codes.render(page)),
-        ("recovery-code-new", new.render(page)),
-        ("recovery-code-lost", lost.render(page)),
-        ("remove-app", remove.render(page)),
+        ("recovery-codes", rendered(&codes)),
+        ("recovery-code-new", rendered(&new)),
+        ("recovery-code-lost", rendered(&lost)),
+        ("remove-app", rendered(&remove)),
         (
             "remove-passkey",
-            RemoveFactor { passkey: Some(("0", HOSTILE)), is_last: false }.render(page),
+            rendered(&RemoveFactor { page, passkey: Some(("0", HOSTILE)), is_last: false }),
         ),
     ]
 }
 
-fn sign_ups() -> Vec<(&'static str, SignUp<'static>)> {
+fn sign_up(page: PageContext<'_>) -> SignUp<'_> {
+    SignUp {
+        page,
+        app: None,
+        name: "",
+        email: "",
+        offers_passkey: false,
+        signal: None,
+        invitation: None,
+        stay: false,
+        target: None,
+        min_password_length: 0,
+        error: None,
+        name_fault: None,
+        email_fault: None,
+        password_fault: None,
+        invitation_fault: None,
+    }
+}
+
+fn sign_ups(page: PageContext<'_>) -> Vec<(&'static str, SignUp<'_>)> {
     let app = SignUp {
         app: Some("Reports"),
         target: Some("abc"),
         min_password_length: 8,
-        ..SignUp::default()
+        ..sign_up(page)
     };
     let typed = SignUp { name: "Ada Lovelace", email: "ada@example", ..app.clone() };
     vec![
@@ -774,20 +854,20 @@ fn step_up() -> Confirm {
     Confirm::StepUp { email: way("email"), password: way("password"), delete: way("delete") }
 }
 
-fn accounts() -> Vec<(&'static str, Account<'static>)> {
-    let failed = |failed| Account { failed: Some(failed), ..account(3) };
+fn accounts(page: PageContext<'_>) -> Vec<(&'static str, Account<'_>)> {
+    let failed = |failed| Account { failed: Some(failed), ..account(page, 3) };
     vec![
-        ("account", account(10)),
-        ("account-new", Account { apps: Vec::new(), is_verified: false, ..account(1) }),
-        ("account-done", Account { notice: Some(Notice::PasswordChanged), ..account(3) }),
+        ("account", account(page, 10)),
+        ("account-new", Account { apps: Vec::new(), is_verified: false, ..account(page, 1) }),
+        ("account-done", Account { notice: Some(Notice::PasswordChanged), ..account(page, 3) }),
         (
             "account-address",
-            Account { is_verified: false, notice: Some(Notice::EmailChanged), ..account(3) },
+            Account { is_verified: false, notice: Some(Notice::EmailChanged), ..account(page, 3) },
         ),
-        ("account-ended", Account { notice: Some(Notice::SessionEnded), ..account(3) }),
+        ("account-ended", Account { notice: Some(Notice::SessionEnded), ..account(page, 3) }),
         (
             "account-no-password",
-            Account { has_password: false, confirm: Confirm::Impossible, ..account(2) },
+            Account { has_password: false, confirm: Confirm::Impossible, ..account(page, 2) },
         ),
         (
             "account-no-password-mail",
@@ -796,10 +876,10 @@ fn accounts() -> Vec<(&'static str, Account<'static>)> {
                 confirm: step_up(),
                 is_verified: false,
                 sends_mail: true,
-                ..account(2)
+                ..account(page, 2)
             },
         ),
-        ("account-to-confirm", Account { confirm: step_up(), ..account(2) }),
+        ("account-to-confirm", Account { confirm: step_up(), ..account(page, 2) }),
         (
             "account-passkey-confirmed",
             Account {
@@ -807,7 +887,7 @@ fn accounts() -> Vec<(&'static str, Account<'static>)> {
                 confirm: Confirm::Confirmed,
                 open: Some(OpenForm::Delete),
                 notice: Some(Notice::Confirmed),
-                ..account(2)
+                ..account(page, 2)
             },
         ),
         (
@@ -816,7 +896,7 @@ fn accounts() -> Vec<(&'static str, Account<'static>)> {
                 is_verified: false,
                 sends_mail: true,
                 notice: Some(Notice::VerificationSent),
-                ..account(3)
+                ..account(page, 3)
             },
         ),
         (
@@ -825,14 +905,14 @@ fn accounts() -> Vec<(&'static str, Account<'static>)> {
                 pending_email: Some("lovelace@example.org"),
                 sends_mail: true,
                 notice: Some(Notice::EmailPending),
-                ..account(3)
+                ..account(page, 3)
             },
         ),
         (
             "account-email-cancelled",
-            Account { notice: Some(Notice::EmailChangeCancelled), ..account(3) },
+            Account { notice: Some(Notice::EmailChangeCancelled), ..account(page, 3) },
         ),
-        ("account-verified", Account { notice: Some(Notice::EmailVerified), ..account(3) }),
+        ("account-verified", Account { notice: Some(Notice::EmailVerified), ..account(page, 3) }),
         (
             "account-verification-throttled",
             Account {
@@ -842,7 +922,7 @@ fn accounts() -> Vec<(&'static str, Account<'static>)> {
                 ..failed(FailedForm::Verification)
             },
         ),
-        ("account-inviting", Account { may_invite: true, ..account(3) }),
+        ("account-inviting", Account { may_invite: true, ..account(page, 3) }),
         (
             "account-throttled",
             Account {
@@ -856,9 +936,9 @@ fn accounts() -> Vec<(&'static str, Account<'static>)> {
         ),
         (
             "account-long",
-            Account { name: LONG_NAME, notice: Some(Notice::NameChanged), ..account(3) },
+            Account { name: LONG_NAME, notice: Some(Notice::NameChanged), ..account(page, 3) },
         ),
-        ("account-rtl", Account { name: RIGHT_TO_LEFT, ..account(2) }),
+        ("account-rtl", Account { name: RIGHT_TO_LEFT, ..account(page, 2) }),
         (
             "account-name",
             failed(FailedForm::Name {
@@ -885,12 +965,13 @@ fn accounts() -> Vec<(&'static str, Account<'static>)> {
             "account-delete",
             failed(FailedForm::Delete { password: Some(FieldFault::WrongPassword) }),
         ),
-        ("account-hostile", Account { name: HOSTILE, email: HOSTILE, ..account(2) }),
+        ("account-hostile", Account { name: HOSTILE, email: HOSTILE, ..account(page, 2) }),
     ]
 }
 
-fn refusals() -> Vec<(&'static str, Refused<'static>)> {
+fn refusals(page: PageContext<'_>) -> Vec<(&'static str, Refused<'_>)> {
     let refused = Refused {
+        page,
         app: "Reports",
         is_own: true,
         signed_in_as: Some(("Ada Lovelace", "ada@example.com")),
@@ -1013,26 +1094,26 @@ const MESSAGES: [(&str, Message, Link); 29] = [
 ];
 
 /// Every page and state in a language.
-fn gallery(page: &PageContext<'_>) -> Vec<(&'static str, String)> {
+fn gallery(page: PageContext<'_>) -> Vec<(&'static str, String)> {
     let mut all = vec![
-        ("sign-out", SignOut::default().render(page)),
-        ("sign-out-of-app", SignOut { target: Some("abc") }.render(page)),
+        ("sign-out", rendered(&SignOut { page, target: None })),
+        ("sign-out-of-app", rendered(&SignOut { page, target: Some("abc") })),
     ];
     all.extend(set_ups(page));
-    all.extend(proofs().into_iter().map(|(state, view)| (state, view.render(page))));
-    all.extend(activities().into_iter().map(|(state, view)| (state, view.render(page))));
-    all.extend(securities().into_iter().map(|(state, view)| (state, view.render(page))));
-    all.extend(verifications().into_iter().map(|(state, view)| (state, view.render(page))));
-    all.extend(one_time_secrets().into_iter().map(|(state, view)| (state, view.render(page))));
-    all.extend(keys().into_iter().map(|(state, view)| (state, view.render(page))));
-    all.extend(invitations().into_iter().map(|(state, view)| (state, view.render(page))));
-    all.extend(mail_requests().into_iter().map(|(state, view)| (state, view.render(page))));
-    all.extend(sign_ins().into_iter().map(|(state, view)| (state, view.render(page))));
-    all.extend(sign_ups().into_iter().map(|(state, view)| (state, view.render(page))));
-    all.extend(accounts().into_iter().map(|(state, view)| (state, view.render(page))));
-    all.extend(refusals().into_iter().map(|(state, view)| (state, view.render(page))));
+    all.extend(proofs(page).iter().map(|(state, view)| (*state, rendered(view))));
+    all.extend(activities(page).iter().map(|(state, view)| (*state, rendered(view))));
+    all.extend(securities(page).iter().map(|(state, view)| (*state, rendered(view))));
+    all.extend(verifications(page).iter().map(|(state, view)| (*state, rendered(view))));
+    all.extend(one_time_secrets(page).iter().map(|(state, view)| (*state, rendered(view))));
+    all.extend(keys(page).iter().map(|(state, view)| (*state, rendered(view))));
+    all.extend(invitations(page).iter().map(|(state, view)| (*state, rendered(view))));
+    all.extend(mail_requests(page).iter().map(|(state, view)| (*state, rendered(view))));
+    all.extend(sign_ins(page).iter().map(|(state, view)| (*state, rendered(view))));
+    all.extend(sign_ups(page).iter().map(|(state, view)| (*state, rendered(view))));
+    all.extend(accounts(page).iter().map(|(state, view)| (*state, rendered(view))));
+    all.extend(refusals(page).iter().map(|(state, view)| (*state, rendered(view))));
     for (state, message, link) in MESSAGES {
-        all.push((state, MessagePage { message, link }.render(page)));
+        all.push((state, rendered(&MessagePage { page, message, link })));
     }
     all
 }
@@ -1044,7 +1125,7 @@ fn every_page() -> Vec<(String, String)> {
         for (looks, branding, base) in [("", &branding, ""), ("-unbranded", &plain, "/auth")] {
             let page = PageContext { language, branding, base };
             all.extend(
-                gallery(&page)
+                gallery(page)
                     .into_iter()
                     .map(|(state, html)| (format!("{state}-{}{looks}", language.tag()), html)),
             );
@@ -1091,9 +1172,12 @@ fn every_page_keeps_to_its_rules() {
     }
 }
 
-fn rendered(html: impl FnOnce(&PageContext<'_>) -> String) -> String {
-    let branding = branding();
-    html(&PageContext { language: Language::English, branding: &branding, base: "" })
+fn rendered(view: &impl Template) -> String {
+    html(view)
+}
+
+fn english(branding: &Branding) -> PageContext<'_> {
+    PageContext { language: Language::English, branding, base: "" }
 }
 
 /// The number of times that the pages say so, and the name of the field with the focus.
@@ -1108,37 +1192,41 @@ fn said(html: &str, words: &str) -> (usize, Option<String>) {
 
 #[test]
 fn a_fault_is_said_once_at_its_field_and_several_have_a_summary() {
+    let branding = branding();
+    let page = english(&branding);
     let short = Some(FieldFault::Rule(FaultKind::TooShort(8)));
-    let one = SignUp { password_fault: short, ..SignUp::default() };
-    let html = rendered(|page| one.render(page));
+    let one = SignUp { password_fault: short, ..sign_up(page) };
+    let html = rendered(&one);
     let password = Some("password".to_owned());
     assert_eq!(said(&html, "Use at least 8 characters."), (1, password));
     assert!(!html.contains("role=\"alert\""), "{html}");
     assert!(html.contains("<title>Error: "), "{html}");
     let invalid = Some(FieldFault::Rule(FaultKind::InvalidEmail));
     let two = SignUp { email_fault: invalid, ..one };
-    let html = rendered(|page| two.render(page));
+    let html = rendered(&two);
     assert_eq!(said(&html, "Use at least 8 characters."), (1, Some("summary".into())));
     assert_eq!(html.matches("role=\"alert\"").count(), 1);
     for link in ["<a href=\"#email\">E-mail address</a>", "<a href=\"#password\">Password</a>"] {
         assert!(html.contains(link), "{link}: {html}");
     }
     assert!(!html.contains("<a href=\"#name\""), "{html}");
-    let whole = SignUp { error: Some(FormError::Unavailable), ..SignUp::default() };
-    let html = rendered(|page| whole.render(page));
+    let whole = SignUp { error: Some(FormError::Unavailable), ..sign_up(page) };
+    let html = rendered(&whole);
     assert_eq!(said(&html, "Please try again shortly."), (1, Some("summary".into())));
-    let html = rendered(|page| SignUp::default().render(page));
+    let html = rendered(&sign_up(page));
     assert_eq!(said(&html, "Error: "), (0, Some("name".into())));
 }
 
 #[test]
 fn a_taken_address_leads_to_sign_in_with_the_address_and_back_to_the_app() {
+    let branding = branding();
+    let page = english(&branding);
     let taken = SignUp {
         email: "ada+1@example.com",
         email_fault: Some(FieldFault::Rule(FaultKind::EmailTaken)),
-        ..SignUp::default()
+        ..sign_up(page)
     };
-    let html = rendered(|page| SignUp { target: Some("abc"), ..taken }.render(page));
+    let html = rendered(&SignUp { target: Some("abc"), ..taken });
     for part in [
         "<button class=\"link\" form=\"sign-in-with\">Sign in with it</button>",
         "<form id=\"sign-in-with\" method=\"post\" action=\"/sign-in\">",
@@ -1148,14 +1236,16 @@ fn a_taken_address_leads_to_sign_in_with_the_address_and_back_to_the_app() {
     }
     let hidden = "<input type=\"hidden\" name=\"for\" value=\"abc\">";
     assert_eq!(html.matches(hidden).count(), 2, "in both forms: {html}");
-    let html = rendered(|page| SignUp::default().render(page));
+    let html = rendered(&sign_up(page));
     assert!(!html.contains("Sign in with it"), "{html}");
 }
 
 #[test]
 fn a_refusal_offers_to_try_again_then_the_contact_and_last_another_account() {
-    let (_, refused) = refusals().pop().unwrap();
-    let html = rendered(|page| refused.render(page));
+    let branding = branding();
+    let page = english(&branding);
+    let (_, refused) = refusals(page).pop().unwrap();
+    let html = rendered(&refused);
     let subject = "Access%20to%20Reports%20%28decision%207f3c1d2e4b5a49788c6d0e1f2a3b4c5d%29";
     let contact = format!("href=\"mailto:help@example.com?subject={subject}\"");
     let order = [
@@ -1173,6 +1263,8 @@ fn a_refusal_offers_to_try_again_then_the_contact_and_last_another_account() {
 
 #[test]
 fn an_invitation_says_in_words_how_long_it_is_valid() {
+    let branding = branding();
+    let page = english(&branding);
     for (hours, validity) in [
         (0, "Valid for 0 seconds (15~Jan~2027, 08:00:00~UTC)"),
         (5, "Valid for 5 hours (15~Jan~2027, 13:00:00~UTC)"),
@@ -1181,9 +1273,9 @@ fn an_invitation_says_in_words_how_long_it_is_valid() {
     ] {
         let expires = NOW + Duration::from_secs(hours * 60 * 60);
         let row = InvitationRow { id: "x".into(), email: "a@example.com", expires, now: NOW };
-        let view = Invitations { rows: vec![row], ..Invitations::default() };
+        let view = Invitations { rows: vec![row], ..Invitations::new(page) };
         // No line breaks where a tilde stands.
-        let html = rendered(|page| view.render(page)).replace('\u{a0}', "~");
+        let html = rendered(&view).replace('\u{a0}', "~");
         assert!(html.contains(&format!(">{validity}</time>")), "{validity}: {html}");
     }
 }
@@ -1207,7 +1299,7 @@ fn every_time_is_exact_in_the_text() {
 fn links_start_with_the_base_path() {
     let branding = plain_branding();
     let page = PageContext { language: Language::English, branding: &branding, base: "/auth" };
-    for (state, html) in gallery(&page) {
+    for (state, html) in gallery(page) {
         if state.starts_with("message") {
             continue;
         }
@@ -1223,9 +1315,8 @@ fn links_start_with_the_base_path() {
 #[test]
 fn a_return_target_is_passed_on() {
     let branding = plain_branding();
-    let page = PageContext { language: Language::English, branding: &branding, base: "" };
-    let view = SignIn { target: Some("a&b=\"c"), has_sign_up: true, ..SignIn::default() };
-    let html = view.render(&page);
+    let view = SignIn { target: Some("a&b=\"c"), ..sign_in(english(&branding)) };
+    let html = rendered(&view);
     assert!(html.contains("name=\"for\" value=\"a&#38;b=&#34;c\""), "{html}");
     assert!(html.contains("href=\"/sign-up?for=a%26b%3D%22c\""), "{html}");
 }
@@ -1235,14 +1326,15 @@ fn the_largest_account_page_with_the_largest_logo_has_20_kilobytes_at_most() {
     let logo = format!("data:image/svg+xml;base64,{}", "A".repeat((3 << 10) / 3 * 4));
     let branding = Branding { logo: Some(logo), ..branding() };
     for language in [Language::English, Language::German] {
+        let page = PageContext { language, branding: &branding, base: "" };
         let account = Account {
             more_sessions: 92,
             pending_email: Some("lovelace@example.org"),
             sends_mail: true,
             may_invite: true,
-            ..account(6)
+            ..account(page, 6)
         };
-        let html = account.render(&PageContext { language, branding: &branding, base: "" });
+        let html = rendered(&account);
         assert!(html.contains("92"), "says that there are more");
         assert!(html.len() <= 20_000, "{language:?}: {} bytes", html.len());
     }

@@ -3,15 +3,16 @@
 use askama::Template;
 
 use super::{
-    super::text::{FieldFault, FormError, Notice, Texts},
+    super::text::{FieldFault, FormError, Notice},
     PageContext,
     field::{Field, Summary},
-    html,
 };
 
 /// The page on which a person on the way to an app confirms their address.
-#[derive(Clone, Default)]
+#[derive(Clone, Template)]
+#[template(path = "verify.html", whitespace = "minimize")]
 pub struct VerifyForApp<'a> {
+    pub page: PageContext<'a>,
     /// The title of the app.
     pub app: &'a str,
     /// The return target, passed on in the field `for`.
@@ -27,37 +28,16 @@ pub struct VerifyForApp<'a> {
     pub code_fault: Option<FieldFault>,
 }
 
-#[derive(Template)]
-#[template(path = "verify.html", whitespace = "minimize")]
-struct Html<'a> {
-    page: &'a PageContext<'a>,
-    t: &'static Texts,
-    view: &'a VerifyForApp<'a>,
-    heading: String,
-    explanation: String,
-    go_on: String,
-    notice: Option<&'static str>,
-    summary: Summary,
-    code: Field<'a>,
-    query: String,
-}
-
 impl VerifyForApp<'_> {
-    pub fn render(&self, page: &PageContext<'_>) -> String {
-        let t = page.texts();
+    /// The summary and the code.
+    fn form(&self) -> (Summary, Field<'_>) {
+        let t = self.page.texts();
         let mut code = Field::mail_code(t, self.code).with_fault(t, self.code_fault);
         let summary = Summary::of(t, self.error, &mut [&mut code], Some("code"));
-        html(&Html {
-            page,
-            t,
-            view: self,
-            heading: (t.verify_for)(self.app),
-            explanation: (t.verify_mailed)(self.address),
-            go_on: (t.go_on_to)(self.app),
-            notice: self.notice.map(t.notice),
-            summary,
-            code,
-            query: PageContext::query(Some(self.target)),
-        })
+        (summary, code)
+    }
+
+    fn query(&self) -> String {
+        PageContext::query(Some(self.target))
     }
 }

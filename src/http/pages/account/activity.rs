@@ -4,7 +4,7 @@ use axum::{http::StatusCode, response::Response};
 
 use super::super::{
     signed_in::SignedInVisit,
-    view::{Activity, ActivityBy, ActivityRow, MAX_ACTIVITY_ROWS},
+    view::{Activity, ActivityBy, ActivityRow, MAX_ACTIVITY_ROWS, html},
 };
 use crate::{
     account::{activity::By, audit::activity_of},
@@ -34,10 +34,11 @@ pub(in crate::http) async fn show_activity(visit: SignedInVisit) -> Result<Respo
         }
     });
     let view = Activity {
+        page: visit.context(),
         now: visit.doorward().now(),
         rows: rows.collect(),
         is_continued: after.is_some(),
         next: page.next.map(|id| id.to_string()),
     };
-    Ok(visit.page(StatusCode::OK, view.render(&visit.context())))
+    Ok(visit.page(StatusCode::OK, html(&view)))
 }

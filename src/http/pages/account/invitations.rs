@@ -14,7 +14,7 @@ use super::super::{
     form_refusal::{FormFailure, FormRefusal},
     signed_in::SignedInVisit,
     text::Notice,
-    view::{InvitationRow, Invitations, MAX_INVITATION_ROWS, Ticket},
+    view::{InvitationRow, Invitations, MAX_INVITATION_ROWS, Ticket, html},
     visit::Visit,
 };
 use crate::{
@@ -50,7 +50,7 @@ pub(in crate::http) async fn show_invitations(
         Some("revoked") => Some(Notice::InvitationRevoked),
         _ => None,
     };
-    page(&visit, Invitations { notice, ..Invitations::default() }, None).await
+    page(&visit, Invitations { notice, ..Invitations::new(visit.context()) }, None).await
 }
 
 pub(in crate::http) async fn invite(
@@ -78,7 +78,8 @@ pub(in crate::http) async fn invite(
                     link: link.as_ref().map(|link| link.as_str()),
                     code: &code,
                 });
-                page(&visit, Invitations { ticket, ..Invitations::default() }, None).await
+                page(&visit, Invitations { ticket, ..Invitations::new(visit.context()) }, None)
+                    .await
             }
         },
         Err(failure) => {
@@ -87,7 +88,7 @@ pub(in crate::http) async fn invite(
                 email: &typed,
                 error: refusal.error,
                 email_fault: refusal.fault("email"),
-                ..Invitations::default()
+                ..Invitations::new(visit.context())
             };
             page(&visit, view, Some(&refusal)).await
         }
@@ -125,5 +126,5 @@ async fn page(
         has_more: invitations.len() > MAX_INVITATION_ROWS,
         ..view
     };
-    Ok(visit.form(page.render(&visit.context()), refusal, None))
+    Ok(visit.form(html(&page), refusal, None))
 }

@@ -9,7 +9,7 @@ use super::super::{
     form_refusal::{FormFailure, FormRefusal},
     signed_in::SignedInVisit,
     text::Notice,
-    view::{KeyApp, KeyRow, KeyState, Keys, MAX_KEY_ROWS},
+    view::{KeyApp, KeyRow, KeyState, Keys, MAX_KEY_ROWS, html},
 };
 use crate::{
     access::{
@@ -38,7 +38,7 @@ pub(in crate::http) async fn show_keys(visit: SignedInVisit) -> Result<Response,
         Some("revoked") => Some(Notice::KeyRevoked),
         _ => None,
     };
-    page(&visit, Keys { notice, ..Keys::default() }, None).await
+    page(&visit, Keys { notice, ..Keys::new(visit.context()) }, None).await
 }
 
 pub(in crate::http) async fn create_key(
@@ -64,7 +64,7 @@ pub(in crate::http) async fn create_key(
     };
     match made {
         Ok(made) => {
-            let view = Keys { made: Some(made.text.as_str()), ..Keys::default() };
+            let view = Keys { made: Some(made.text.as_str()), ..Keys::new(visit.context()) };
             page(&visit, view, None).await
         }
         Err(failure) => {
@@ -74,7 +74,7 @@ pub(in crate::http) async fn create_key(
                 chosen_days: days,
                 error: refusal.error,
                 name_fault: refusal.fault("name"),
-                ..Keys::default()
+                ..Keys::new(visit.context())
             };
             page(&visit, view, Some(&refusal)).await
         }
@@ -124,7 +124,7 @@ async fn page(
         has_more: keys.len() > MAX_KEY_ROWS,
         ..view
     };
-    Ok(visit.form(page.render(&visit.context()), refusal, None))
+    Ok(visit.form(html(&page), refusal, None))
 }
 
 /// The apps whose guards take keys.

@@ -33,7 +33,7 @@ use super::{
     signed_in::SignedInVisit,
     step_up_request::{DELETE, EMAIL, PASSWORD, way_to},
     text::Notice,
-    view::{self, Confirm, FailedForm, OpenForm, SessionRow},
+    view::{self, Confirm, FailedForm, OpenForm, SessionRow, html},
 };
 use crate::{
     account::{self, proof::is_fresh},
@@ -110,6 +110,7 @@ async fn page(visit: &SignedInVisit, outcome: Outcome<'_>) -> Result<Response, E
         Outcome::Refused(refusal, failed) => (None, None, Some(refusal), Some(failed)),
     };
     let page = view::Account {
+        page: visit.context(),
         now: doorward.now(),
         name: user.name.as_str(),
         email: user.email.as_str(),
@@ -141,7 +142,7 @@ async fn page(visit: &SignedInVisit, outcome: Outcome<'_>) -> Result<Response, E
         may_invite: account::invite::may_invite(doorward, caller),
         is_admin: is_admin(visit),
     };
-    Ok(visit.form(page.render(&visit.context()), refusal, None))
+    Ok(visit.form(html(&page), refusal, None))
 }
 
 /// How the person confirms a change of the account that is at stake.

@@ -35,8 +35,10 @@ pub(in crate::http) async fn show(
         None => (None, query.0.into_faults()),
     };
     let events = page.as_ref().map_or(&[][..], |page| &page.events);
-    let words = |fault: Fault| (visit.texts().field_fault)(fault.into());
+    let words = |fault: Fault| visit.texts().field_fault(fault.into());
     let view = AuditTrail {
+        page: visit.context(),
+        frame: visit.frame(Place::Audit, None),
         now: doorward.now(),
         events,
         users: &users_of(&visit, events).await?,
@@ -44,8 +46,7 @@ pub(in crate::http) async fn show(
         faults: faults.into_iter().map(|(name, fault)| (name.into(), words(fault))).collect(),
         next: page.as_ref().and_then(|page| page.next).map(|next| next.to_string()),
     };
-    let frame = visit.frame(Place::Audit, None);
-    Ok(visit.admin_page(view.render(&visit.context(), &frame), None))
+    Ok(visit.admin_page(&view, None))
 }
 
 /// The users whom events name, if they still exist.

@@ -28,9 +28,12 @@ const MAX_REFUSALS: usize = 20;
 
 pub(in crate::http) async fn show(visit: AdminVisit<GuardsRead>) -> Result<Response, Error> {
     let guards = visit.doorward().guards();
-    let view = Guards { rows: rows(visit.doorward(), &guards) };
-    let frame = visit.frame(Place::Guards, None);
-    Ok(visit.admin_page(view.render(&visit.context(), &frame), None))
+    let view = Guards {
+        page: visit.context(),
+        frame: visit.frame(Place::Guards, None),
+        rows: rows(visit.doorward(), &guards),
+    };
+    Ok(visit.admin_page(&view, None))
 }
 
 /// All guards by name, and what each has decided.
@@ -91,6 +94,8 @@ pub(in crate::http) async fn show_one(
     let browsers = guard_check::browsers(guard, doorward.settings(), &doorward.public_base());
     let findings = guard.warning().into_iter().chain(browsers.findings).chain(browsers.warnings);
     let view = GuardPage {
+        page: visit.context(),
+        frame: visit.frame(Place::Guards, None).headed(guard.title.as_str()),
         now: doorward.now(),
         guard,
         findings: findings.collect(),
@@ -99,6 +104,5 @@ pub(in crate::http) async fn show_one(
         decision: decision.as_ref(),
         refusals: &with_users(&visit, refusals).await?,
     };
-    let frame = visit.frame(Place::Guards, None).headed(guard.title.as_str());
-    Ok(visit.admin_page(view.render(&visit.context(), &frame), None))
+    Ok(visit.admin_page(&view, None))
 }

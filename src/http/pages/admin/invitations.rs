@@ -60,7 +60,7 @@ pub(in crate::http) async fn invite(
                 let link = ticket.link().map(|link| ("", link.to_string()));
                 let code = (t.invitation_code, ticket.code());
                 let secret = Secret {
-                    explanation: (t.hand_over)(invited.invitation.email.as_str()),
+                    explanation: t.hand_over(invited.invitation.email.as_str()),
                     lines: link.into_iter().chain([code]).collect(),
                 };
                 page(&visit, Some(&secret), None).await
@@ -104,7 +104,10 @@ async fn page<S>(
         let key = utf8_percent_encode(key.as_str(), NON_ALPHANUMERIC);
         format!("{}{INVITATIONS}?after={key}", visit.context().base)
     });
+    let (refused, refusal) = refused.unzip();
     let view = AdminInvitations {
+        page: visit.context(),
+        frame: visit.frame(Place::Invitations, refused),
         now,
         invitations: &invitations,
         users: &users,
@@ -112,9 +115,7 @@ async fn page<S>(
         may_write: visit.may(Scope::InvitationsWrite),
         sends_mail: doorward.sends_mail(),
         secret,
-        refused: refused.map(|(refused, _)| refused),
+        refused,
     };
-    let frame = visit.frame(Place::Invitations, view.refused);
-    let html = view.render(&visit.context(), &frame);
-    Ok(visit.admin_page(html, refused.map(|(_, refusal)| refusal)))
+    Ok(visit.admin_page(&view, refusal))
 }

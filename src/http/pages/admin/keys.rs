@@ -121,7 +121,10 @@ async fn page<S>(
         let is_chosen = chosen.contains(&scope);
         (scope, is_chosen)
     });
+    let (refused, refusal) = refused.unzip();
     let view = ApiKeys {
+        page: visit.context(),
+        frame: visit.frame(Place::Keys, refused),
         now: doorward.now(),
         keys: found,
         users: &users,
@@ -129,9 +132,7 @@ async fn page<S>(
         may_write: visit.may(Scope::KeysWrite),
         scopes: offered.collect(),
         secret,
-        refused: refused.map(|(refused, _)| refused),
+        refused,
     };
-    let frame = visit.frame(Place::Keys, view.refused);
-    let html = view.render(&visit.context(), &frame);
-    Ok(visit.admin_page(html, refused.map(|(_, refusal)| refusal)))
+    Ok(visit.admin_page(&view, refusal))
 }

@@ -30,13 +30,14 @@ pub(in crate::http) async fn show(visit: AdminVisit<MailRead>) -> Result<Respons
     };
     let next = page.as_ref().and_then(|page| page.next);
     let view = MailQueue {
+        page: visit.context(),
+        frame: visit.frame(Place::Mail, None),
         now: doorward.now(),
         mails: page.as_ref().map(|page| &*page.mails),
         next: next.map(|next| format!("{}{MAIL}?after={next}", visit.context().base)),
         may_write: visit.may(Scope::MailWrite),
     };
-    let frame = visit.frame(Place::Mail, None);
-    Ok(visit.admin_page(view.render(&visit.context(), &frame), None))
+    Ok(visit.admin_page(&view, None))
 }
 
 /// `POST /admin/mail/retry`

@@ -51,7 +51,7 @@ fn page(visit: &AdminVisit<AddUser>, outcome: Option<(&RefusedForm, &FormRefusal
     let min_password_length = visit.doorward().settings().password_rules().min_length;
     let heading = visit.texts().admin.new_user;
     let frame = visit.frame(Place::Users, refused).headed(heading);
-    let view = NewUserPage { min_password_length, refused };
+    let view = NewUserPage { page: visit.context(), frame, min_password_length, refused };
     let refusal = outcome.map(|(_, refusal)| refusal);
-    visit.admin_page(view.render(&visit.context(), &frame), refusal)
+    visit.admin_page(&view, refusal)
 }

@@ -47,8 +47,8 @@ pub(in crate::http) async fn run_emergency(
     match passwords {
         Ok(passwords) => {
             let report = emergency::run(visit.doorward(), &passwords, &visit.by).await?;
-            let html = EmergencyDone { report: &report }.render(&visit.context());
-            let mut response = visit.admin_page(html, None);
+            let view = EmergencyDone { page: visit.context(), report: &report };
+            let mut response = visit.admin_page(&view, None);
             visit.remove_cookie(&mut response);
             Ok(response)
         }
@@ -91,7 +91,10 @@ async fn page<S>(
         true => Some(audit::days(doorward, DAYS).await?),
         false => None,
     };
+    let (refused, refusal) = refused.unzip();
     let view = Overview {
+        page: visit.context(),
+        frame: visit.frame(Place::Overview, refused),
         days,
         findings: not_ready.chain(warnings).collect(),
         status: &status,
@@ -107,9 +110,7 @@ async fn page<S>(
         may_see_users: visit.may(Scope::UsersRead),
         may_see_mail: visit.may(Scope::MailRead),
         has_emergency: visit.may(Scope::Emergency),
-        refused: refused.map(|(refused, _)| refused),
+        refused,
     };
-    let frame = visit.frame(Place::Overview, view.refused);
-    let html = view.render(&visit.context(), &frame);
-    Ok(visit.admin_page(html, refused.map(|(_, refusal)| refusal)))
+    Ok(visit.admin_page(&view, refusal))
 }

@@ -46,6 +46,8 @@ async fn list(visit: &AdminVisit<GuardsRead>, is_live: bool) -> Result<Response,
     let page = refused::of_everybody(doorward, &filter, after.as_deref(), PAGE_ROWS);
     let refusals = with_users(visit, page.refusals).await?;
     let view = Refusals {
+        page: visit.context(),
+        frame: visit.frame(Place::Refusals, None),
         now: doorward.now(),
         refusals: &refusals,
         next: page.next.as_deref(),
@@ -53,8 +55,7 @@ async fn list(visit: &AdminVisit<GuardsRead>, is_live: bool) -> Result<Response,
         is_only_reported,
         is_live,
     };
-    let frame = visit.frame(Place::Refusals, None);
-    Ok(visit.admin_page(view.render(&visit.context(), &frame), None))
+    Ok(visit.admin_page(&view, None))
 }
 
 /// `GET /admin/refusals/{decision}`
@@ -68,15 +69,16 @@ pub(in crate::http) async fn show_one(
         return Ok(visit.message(StatusCode::NOT_FOUND, message, to, Place::Refusals.path()));
     };
     let user = user_of(&visit, refusal.user.as_deref()).await?;
+    let heading = visit.texts().refused_other_heading(&refusal.guard);
     let view = RefusalPage {
+        page: visit.context(),
+        frame: visit.frame(Place::Refusals, None).headed(heading),
         now: doorward.now(),
         refusal: &refusal,
         user: user.as_ref(),
         is_guard: doorward.guards().by_name(&refusal.guard).is_some(),
     };
-    let heading = (visit.texts().refused_other_heading)(&refusal.guard);
-    let frame = visit.frame(Place::Refusals, None).headed(heading);
-    Ok(visit.admin_page(view.render(&visit.context(), &frame), None))
+    Ok(visit.admin_page(&view, None))
 }
 
 /// Refusals with the users whom they name.

@@ -22,9 +22,13 @@ const SIGNING_KEYS: &str = "/admin/signing-keys";
 
 pub(in crate::http) async fn show(visit: AdminVisit<SigningKeysRead>) -> Result<Response, Error> {
     let keys = visit.doorward().keys().list().await;
-    let view = SigningKeysPage { keys: &keys, may_write: visit.may(Scope::SigningKeysWrite) };
-    let frame = visit.frame(Place::SigningKeys, None);
-    Ok(visit.admin_page(view.render(&visit.context(), &frame), None))
+    let view = SigningKeysPage {
+        page: visit.context(),
+        frame: visit.frame(Place::SigningKeys, None),
+        keys: &keys,
+        may_write: visit.may(Scope::SigningKeysWrite),
+    };
+    Ok(visit.admin_page(&view, None))
 }
 
 /// `POST /admin/signing-keys/rotate`

@@ -88,7 +88,10 @@ pub(super) async fn page<S>(
         false => None,
     };
     let Outcome { secret, refused } = outcome;
+    let (refused, refusal) = refused.unzip();
     let view = UserPage {
+        page: visit.context(),
+        frame: visit.frame(Place::Users, refused).headed(user.name.as_str()),
         now: doorward.now(),
         user,
         sessions: &sessions,
@@ -102,9 +105,7 @@ pub(super) async fn page<S>(
         may_manage: visit.by.may_manage(&user.roles),
         is_own: visit.caller.user.id == user.id,
         secret,
-        refused: refused.map(|(refused, _)| refused),
+        refused,
     };
-    let frame = visit.frame(Place::Users, view.refused).headed(user.name.as_str());
-    let html = view.render(&visit.context(), &frame);
-    Ok(visit.admin_page(html, refused.map(|(_, refusal)| refusal)))
+    Ok(visit.admin_page(&view, refusal))
 }

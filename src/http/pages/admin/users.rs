@@ -24,6 +24,8 @@ pub(in crate::http) async fn show(visit: AdminVisit<UsersRead>) -> Result<Respon
     let UserPage { users, next } =
         search::page(visit.doorward(), after.as_deref(), PAGE_ROWS, &filter).await?;
     let view = Users {
+        page: visit.context(),
+        frame: visit.frame(Place::Users, None),
         now: visit.doorward().now(),
         users: &users,
         text: filter.text.as_deref().unwrap_or_default(),
@@ -32,6 +34,5 @@ pub(in crate::http) async fn show(visit: AdminVisit<UsersRead>) -> Result<Respon
         next: next.as_deref(),
         may_add: visit.may(Scope::UsersWrite),
     };
-    let frame = visit.frame(Place::Users, None);
-    Ok(visit.admin_page(view.render(&visit.context(), &frame), None))
+    Ok(visit.admin_page(&view, None))
 }

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeSet, marker::PhantomData, ops::Deref, sync::Arc};
 
+use askama::Template;
 use axum::{
     extract::FromRequestParts,
     http::{Method, StatusCode, header, request::Parts},
@@ -14,7 +15,7 @@ use super::super::{
     return_target::{AppTarget, MAX_PATH_BYTES, seal_path, with_target},
     signed_in::SignedInVisit,
     text::{Done, LinkTo, Message, Texts},
-    view::{Frame, PageContext, Place, RefusedForm},
+    view::{Frame, PageContext, Place, RefusedForm, html},
     visit::{SIGN_IN, SessionUse, Visit},
 };
 use crate::{
@@ -186,8 +187,12 @@ impl<N> AdminVisit<N> {
     }
 
     /// A page, with the status of the form that was refused.
-    pub(super) fn admin_page(&self, html: String, refusal: Option<&FormRefusal>) -> Response {
-        let mut response = self.form(html, refusal, None);
+    pub(super) fn admin_page(
+        &self,
+        view: &impl Template,
+        refusal: Option<&FormRefusal>,
+    ) -> Response {
+        let mut response = self.form(html(view), refusal, None);
         response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, self.pages.admin_policy());
         response
     }
@@ -206,9 +211,9 @@ impl<N> AdminVisit<N> {
             faults: refusal
                 .faults
                 .iter()
-                .map(|(field, fault)| (field.to_string(), (t.field_fault)(*fault)))
+                .map(|(field, fault)| (field.to_string(), t.field_fault(*fault)))
                 .collect(),
-            error: refusal.error.map(t.form_error),
+            error: refusal.error.map(|error| t.form_error(error)),
         }
     }
 

@@ -8,7 +8,6 @@ use super::{
         super::text::{AdminTexts, Texts},
         KEPT, PageContext,
         field::Field,
-        html,
     },
     frame::Frame,
     parts::{Cell, List, Moment, Person, Tag},
@@ -23,7 +22,11 @@ use crate::{
 };
 
 /// The audit trail.
+#[derive(Template)]
+#[template(path = "admin/audit.html", whitespace = "minimize")]
 pub struct AuditTrail<'a> {
+    pub page: PageContext<'a>,
+    pub frame: Frame,
     pub now: Timestamp,
     pub events: &'a [AuditEvent],
     /// The users whom the events name and who still exist.
@@ -36,59 +39,48 @@ pub struct AuditTrail<'a> {
     pub next: Option<String>,
 }
 
-#[derive(Template)]
-#[template(path = "admin/audit.html", whitespace = "minimize")]
-struct Html<'a> {
-    page: &'a PageContext<'a>,
-    t: &'static Texts,
-    a: &'static AdminTexts,
-    frame: &'a Frame,
-    user: Field<'a>,
-    /// The name of each kind, its words, and whether it is chosen. In the order of the words.
-    kinds: Vec<(&'static str, &'static str, bool)>,
-    from: Field<'a>,
-    to: Field<'a>,
-    /// The names and values of the filter.
-    filter: Vec<(&'static str, &'a str)>,
-    list: List<'a>,
-}
-
 impl AuditTrail<'_> {
-    pub fn render(&self, page: &PageContext<'_>, frame: &Frame) -> String {
-        let t = page.texts();
-        let a = &t.admin;
-        let [user, kind, from, to] = &self.typed;
-        let field = |typed: &'_ (&'static str, String), label, of| {
-            let fault = self.faults.iter().find(|(name, _)| name == typed.0);
-            let field = Field::new(typed.0, typed.0, label, of, "off");
-            (field, fault.map(|(_, words)| words.clone()))
-        };
-        let (user_field, user_fault) = field(user, a.user, "search");
-        let (from_field, from_fault) = field(from, a.from, "date");
-        let (to_field, to_fault) = field(to, a.to, "date");
-        let filled = |field: Field<'static>, value, fault| Field {
+    fn user(&self) -> Field<'_> {
+        self.field(&self.typed[0], self.page.texts().admin.user, "search")
+    }
+
+    fn from(&self) -> Field<'_> {
+        self.field(&self.typed[2], self.page.texts().admin.from, "date")
+    }
+
+    fn to(&self) -> Field<'_> {
+        self.field(&self.typed[3], self.page.texts().admin.to, "date")
+    }
+
+    /// A field of the filter.
+    fn field<'a>(
+        &self,
+        (name, value): &'a (&'static str, String),
+        label: &'static str,
+        kind: &'static str,
+    ) -> Field<'a> {
+        let fault = self.faults.iter().find(|(field, _)| field == name);
+        Field {
             value,
-            fault,
+            fault: fault.map(|(_, words)| words.clone()),
             is_optional: true,
-            ..field
-        };
+            ..Field::new(name, name, label, kind, "off")
+        }
+    }
+
+    /// The name of each kind, its words, and whether it is chosen. In the order of the words.
+    fn kinds(&self) -> Vec<(&'static str, &'static str, bool)> {
+        let (_, chosen) = &self.typed[1];
+        let kinds = self.page.texts().events.kinds().into_iter();
+        kinds.map(|(name, words)| (name.as_str(), words, name.as_str() == chosen)).collect()
+    }
+
+    fn list(&self) -> List<'_> {
+        let (page, t) = (&self.page, self.page.texts());
         let query = self.query();
         let next = self.next.as_ref();
-        html(&Html {
-            page,
-            t,
-            a,
-            frame,
-            user: filled(user_field, &user.1, user_fault),
-            kinds: kinds(&kind.1, t),
-            from: filled(from_field, &from.1, from_fault),
-            to: filled(to_field, &to.1, to_fault),
-            filter: self.filter().collect(),
-            list: list(self.events, self.users, page, t, self.now).followed_by(
-                next.map(|next| format!("{}/admin/audit?{query}&after={next}", page.base)),
-                t,
-            ),
-        })
+        let next = next.map(|next| format!("{}/admin/audit?{query}&after={next}", page.base));
+        list(self.events, self.users, page, t, self.now).followed_by(next, t)
     }
 
     /// The names and values that were typed.
@@ -104,11 +96,6 @@ impl AuditTrail<'_> {
             .map(|(name, value)| format!("{name}={}", utf8_percent_encode(value, KEPT)));
         pairs.collect::<Vec<_>>().join("&")
     }
-}
-
-fn kinds(chosen: &str, t: &Texts) -> Vec<(&'static str, &'static str, bool)> {
-    let kinds = kinds_by_title(t.language).into_iter();
-    kinds.map(|(name, words)| (name.as_str(), words, name.as_str() == chosen)).collect()
 }
 
 /// Events as a table.
@@ -184,7 +171,7 @@ fn people(
     };
     let subject = record.subject.as_deref().map(user);
     let is_unknown = record.actor == RecordedActor::Unknown && subject.is_some();
-    let note = is_unknown.then(|| Person::without_page("", t.activity.by_unknown));
+    let note = is_unknown.then(|| Person::without_page("", t.by_unknown));
     let part = if subject.is_some() { a.by } else { "" };
     let actor = actor.map(|actor| Person { part, ..actor });
     subject.into_iter().chain(actor).chain(note).collect()

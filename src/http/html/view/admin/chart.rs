@@ -41,7 +41,7 @@ impl Chart {
         Self {
             words,
             total: grouped(total),
-            label: (t.admin.chart)(words, days.len(), &grouped(total), &grouped(most)),
+            label: t.admin.chart(words, days.len(), &grouped(total), &grouped(most)),
             path: (most > 0).then_some(path),
             empty: t.admin.none_on_any_day,
         }

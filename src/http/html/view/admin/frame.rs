@@ -121,7 +121,7 @@ impl Frame {
 
     /// Says what was done.
     pub fn done(self, page: &PageContext<'_>, done: Option<Done>) -> Self {
-        Self { notice: done.map(page.texts().admin.done), ..self }
+        Self { notice: done.map(|done| done.in_words(page.language)), ..self }
     }
 
     /// Says what was not done.

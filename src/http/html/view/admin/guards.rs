@@ -7,7 +7,6 @@ use super::{
         super::text::{AdminTexts, Texts, grouped},
         PageContext,
         field::Field,
-        html,
     },
     frame::Frame,
     parts::{Cell, List, Tag},
@@ -34,24 +33,17 @@ pub struct GuardRow<'a> {
 }
 
 /// All guards.
+#[derive(Template)]
+#[template(path = "admin/guards.html", whitespace = "minimize")]
 pub struct Guards<'a> {
+    pub page: PageContext<'a>,
+    pub frame: Frame,
     pub rows: Vec<GuardRow<'a>>,
 }
 
-#[derive(Template)]
-#[template(path = "admin/guards.html", whitespace = "minimize")]
-struct ListHtml<'a> {
-    page: &'a PageContext<'a>,
-    t: &'static Texts,
-    a: &'static AdminTexts,
-    frame: &'a Frame,
-    list: List<'a>,
-}
-
 impl Guards<'_> {
-    pub fn render(&self, page: &PageContext<'_>, frame: &Frame) -> String {
-        let t = page.texts();
-        html(&ListHtml { page, t, a: &t.admin, frame, list: list(&self.rows, page, t) })
+    fn list(&self) -> List<'static> {
+        list(&self.rows, &self.page, self.page.texts())
     }
 }
 
@@ -100,7 +92,11 @@ fn sentence(finding: &str) -> String {
 }
 
 /// One guard.
+#[derive(Template)]
+#[template(path = "admin/guard.html", whitespace = "minimize")]
 pub struct GuardPage<'a> {
+    pub page: PageContext<'a>,
+    pub frame: Frame,
     pub now: Timestamp,
     pub guard: &'a Guard,
     /// What is probably wrong with it.
@@ -114,57 +110,48 @@ pub struct GuardPage<'a> {
     pub refusals: &'a [(Refusal, Option<User>)],
 }
 
-#[derive(Template)]
-#[template(path = "admin/guard.html", whitespace = "minimize")]
-struct Html<'a> {
-    page: &'a PageContext<'a>,
-    t: &'static Texts,
-    a: &'static AdminTexts,
-    frame: &'a Frame,
-    guard: &'a Guard,
-    findings: Vec<String>,
-    tags: Vec<Tag>,
-    fields: Vec<Field<'a>>,
-    decision: Option<(Tag, Steps<'a>)>,
-    refusals_heading: &'static str,
-    refusals: List<'a>,
-}
-
 impl GuardPage<'_> {
-    pub fn render(&self, page: &PageContext<'_>, frame: &Frame) -> String {
-        let t = page.texts();
-        let a = &t.admin;
-        let decision = self.decision.map(|decision| {
-            let tag = match decision.admitted {
-                true => Tag::good(a.admitted),
-                false => Tag::bad(a.refused_tag),
-            };
-            let steps = Steps::new(
-                t,
-                None,
-                Some(&decision.explanation),
-                decision.missing,
-                if decision.admitted { &decision.headers } else { &[] },
-                decision.admitted,
-            );
-            (tag, steps)
-        });
-        html(&Html {
-            page,
+    fn findings(&self) -> impl Iterator<Item = String> {
+        self.findings.iter().map(|finding| sentence(finding))
+    }
+
+    fn mode(&self) -> Tag {
+        mode(self.guard, &self.page.texts().admin)
+    }
+
+    /// The request to try.
+    fn fields(&self) -> impl Iterator<Item = Field<'_>> {
+        self.tried.iter().map(|(name, value)| self.field(self.page.texts(), name, value))
+    }
+
+    fn decision(&self) -> Option<(Tag, Steps<'_>)> {
+        let t = self.page.texts();
+        let decision = self.decision?;
+        let tag = match decision.admitted {
+            true => Tag::good(t.admin.admitted),
+            false => Tag::bad(t.admin.refused_tag),
+        };
+        let steps = Steps::new(
             t,
-            a,
-            frame,
-            guard: self.guard,
-            findings: self.findings.iter().map(|finding| sentence(finding)).collect(),
-            tags: vec![mode(self.guard, a)],
-            fields: self.tried.iter().map(|(name, value)| self.field(t, name, value)).collect(),
-            decision,
-            refusals_heading: match self.guard.mode {
-                Mode::Enforce => a.refused_by_guard,
-                Mode::Report => a.would_be_refused_by_guard,
-            },
-            refusals: refusal_list(self.refusals, page, t, self.now),
-        })
+            None,
+            Some(&decision.explanation),
+            decision.missing,
+            if decision.admitted { &decision.headers } else { &[] },
+            decision.admitted,
+        );
+        Some((tag, steps))
+    }
+
+    fn refusals_heading(&self) -> &'static str {
+        let a = &self.page.texts().admin;
+        match self.guard.mode {
+            Mode::Enforce => a.refused_by_guard,
+            Mode::Report => a.would_be_refused_by_guard,
+        }
+    }
+
+    fn refusals(&self) -> List<'_> {
+        refusal_list(self.refusals, &self.page, self.page.texts(), self.now)
     }
 
     fn field<'a>(&self, t: &Texts, name: &'static str, value: &'a str) -> Field<'a> {

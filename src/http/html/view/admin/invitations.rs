@@ -3,12 +3,7 @@
 use askama::Template;
 
 use super::{
-    super::{
-        super::text::{AdminTexts, Texts},
-        PageContext,
-        field::Field,
-        html,
-    },
+    super::{PageContext, field::Field},
     frame::Frame,
     parts::{Cell, Confirm, List, Moment, RefusedForm, Secret, Tag},
 };
@@ -18,7 +13,11 @@ use crate::{
 };
 
 /// All invitations that were not used yet.
+#[derive(Template)]
+#[template(path = "admin/invitations.html", whitespace = "minimize")]
 pub struct AdminInvitations<'a> {
+    pub page: PageContext<'a>,
+    pub frame: Frame,
     pub now: Timestamp,
     pub invitations: &'a [Invitation],
     /// Those who have made them and still exist.
@@ -32,75 +31,66 @@ pub struct AdminInvitations<'a> {
     pub refused: Option<&'a RefusedForm>,
 }
 
-#[derive(Template)]
-#[template(path = "admin/invitations.html", whitespace = "minimize")]
-struct Html<'a> {
-    page: &'a PageContext<'a>,
-    t: &'static Texts,
-    a: &'static AdminTexts,
-    frame: &'a Frame,
-    may_invite: bool,
-    sends_mail: bool,
-    secret: Option<&'a Secret>,
-    email: Field<'a>,
-    roles: Field<'a>,
-    days: Field<'a>,
-    list: List<'a>,
-}
-
 impl AdminInvitations<'_> {
-    pub fn render(&self, page: &PageContext<'_>, frame: &Frame) -> String {
-        let t = page.texts();
-        let a = &t.admin;
-        let fill = |field| RefusedForm::fill(self.refused, "invitations", field);
-        let row = |invitation: &Invitation| {
-            let email = invitation.email.as_str();
-            let revoke = || {
-                let action = format!("{}/admin/invitations/revoke", page.base);
-                let confirm = Confirm::new(action, t.revoke, a.revoke_invitation);
-                Cell::Confirm(confirm.about(email).danger().with("id", invitation.id.to_string()))
-            };
-            let inviter = match invitation.invited_by {
-                Some(id) => match self.users.iter().find(|user| user.id == id) {
-                    Some(user) => Cell::Link(
-                        format!("{}/admin/users/{id}", page.base),
-                        user.name.as_str().into(),
-                        user.email.as_str().into(),
-                    ),
-                    None => Cell::Text(a.deleted_user.into()),
-                },
-                None => Cell::Text(a.by_operator.into()),
-            };
-            vec![
-                Cell::Text(email.into()),
-                Cell::tags_or_nothing(invitation.roles.iter().map(Tag::plain).collect()),
-                inviter,
-                Cell::Time(Moment::end(t, invitation.expires_at, self.now)),
-                if self.may_write { revoke() } else { Cell::Nothing },
-            ]
-        };
-        let columns = vec![t.email, a.roles, a.invited_by, a.validity, t.action_column];
-        let rows = self.invitations.iter().map(row).collect();
-        html(&Html {
-            page,
-            t,
-            a,
-            frame,
-            may_invite: self.may_write,
-            sends_mail: self.sends_mail,
-            secret: self.secret,
-            email: fill(Field { autocomplete: "off", ..Field::email(t, "") }),
-            roles: fill(Field {
-                is_optional: true,
-                hint: Some(a.invite_roles_hint.into()),
-                ..Field::new("roles", "roles", a.roles, "text", "off")
-            }),
-            days: fill(Field {
-                inputmode: Some("numeric"),
-                value: "7",
-                ..Field::new("days", "days", a.valid_days, "text", "off")
-            }),
-            list: List::new(columns, rows, a.no_invitations).followed_by(self.next.clone(), t),
+    fn email(&self) -> Field<'_> {
+        self.fill(Field { autocomplete: "off", ..Field::email(self.page.texts(), "") })
+    }
+
+    fn roles(&self) -> Field<'_> {
+        let a = &self.page.texts().admin;
+        self.fill(Field {
+            is_optional: true,
+            hint: Some(a.invite_roles_hint.into()),
+            ..Field::new("roles", "roles", a.roles, "text", "off")
         })
+    }
+
+    fn days(&self) -> Field<'_> {
+        self.fill(Field {
+            inputmode: Some("numeric"),
+            value: "7",
+            ..Field::new("days", "days", self.page.texts().admin.valid_days, "text", "off")
+        })
+    }
+
+    fn fill<'a>(&'a self, field: Field<'a>) -> Field<'a> {
+        RefusedForm::fill(self.refused, "invitations", field)
+    }
+
+    fn list(&self) -> List<'_> {
+        let t = self.page.texts();
+        let a = &t.admin;
+        let columns = vec![t.email, a.roles, a.invited_by, a.validity, t.action_column];
+        let rows = self.invitations.iter().map(|invitation| self.row(invitation)).collect();
+        List::new(columns, rows, a.no_invitations).followed_by(self.next.clone(), t)
+    }
+
+    fn row(&self, invitation: &Invitation) -> Vec<Cell<'_>> {
+        let (base, t) = (self.page.base, self.page.texts());
+        let a = &t.admin;
+        let email = invitation.email.as_str();
+        let revoke = || {
+            let action = format!("{base}/admin/invitations/revoke");
+            let confirm = Confirm::new(action, t.revoke, a.revoke_invitation);
+            Cell::Confirm(confirm.about(email).danger().with("id", invitation.id.to_string()))
+        };
+        let inviter = match invitation.invited_by {
+            Some(id) => match self.users.iter().find(|user| user.id == id) {
+                Some(user) => Cell::Link(
+                    format!("{base}/admin/users/{id}"),
+                    user.name.as_str().into(),
+                    user.email.as_str().into(),
+                ),
+                None => Cell::Text(a.deleted_user.into()),
+            },
+            None => Cell::Text(a.by_operator.into()),
+        };
+        vec![
+            Cell::Text(email.into()),
+            Cell::tags_or_nothing(invitation.roles.iter().map(Tag::plain).collect()),
+            inviter,
+            Cell::Time(Moment::end(t, invitation.expires_at, self.now)),
+            if self.may_write { revoke() } else { Cell::Nothing },
+        ]
     }
 }

@@ -3,12 +3,7 @@
 use askama::Template;
 
 use super::{
-    super::{
-        super::text::{AdminTexts, Texts},
-        PageContext,
-        field::Field,
-        html,
-    },
+    super::{super::text::Texts, PageContext, field::Field},
     frame::Frame,
     parts::{Cell, Confirm, List, Moment, RefusedForm, Secret, Tag},
 };
@@ -18,7 +13,11 @@ use crate::{
 };
 
 /// API keys of machines and people.
+#[derive(Template)]
+#[template(path = "admin/keys.html", whitespace = "minimize")]
 pub struct ApiKeys<'a> {
+    pub page: PageContext<'a>,
+    pub frame: Frame,
     pub now: Timestamp,
     pub keys: &'a [ApiKey],
     /// The people whose keys they are.
@@ -33,72 +32,59 @@ pub struct ApiKeys<'a> {
     pub refused: Option<&'a RefusedForm>,
 }
 
-#[derive(Template)]
-#[template(path = "admin/keys.html", whitespace = "minimize")]
-struct Html<'a> {
-    page: &'a PageContext<'a>,
-    t: &'static Texts,
-    a: &'static AdminTexts,
-    frame: &'a Frame,
-    may_write: bool,
-    is_open: bool,
-    secret: Option<&'a Secret>,
-    name: Field<'a>,
-    scopes: &'a [(String, bool)],
-    scope_fault: Option<&'a str>,
-    days: Field<'a>,
-    condition: Field<'a>,
-    list: List<'a>,
-}
-
 impl ApiKeys<'_> {
-    pub fn render(&self, page: &PageContext<'_>, frame: &Frame) -> String {
-        let t = page.texts();
-        let a = &t.admin;
-        let fill = |field| RefusedForm::fill(self.refused, "keys", field);
-        let faults = self.refused.map_or(&[][..], |refused| &refused.faults);
-        let columns =
-            vec![a.key, a.owner, a.scopes, t.last_used_column, a.validity, t.action_column];
-        let rows = self.keys.iter().map(|key| self.row(key, page, t)).collect();
-        html(&Html {
-            page,
-            t,
-            a,
-            frame,
-            may_write: self.may_write,
-            is_open: self.refused.is_some(),
-            secret: self.secret,
-            name: fill(Field {
-                hint: Some(a.key_name_hint.into()),
-                ..Field::new("name", "name", t.name, "text", "off")
-            }),
-            scopes: &self.scopes,
-            scope_fault: faults
-                .iter()
-                .find(|(name, _)| name == "scopes")
-                .map(|(_, words)| &**words),
-            days: fill(Field {
-                inputmode: Some("numeric"),
-                value: "90",
-                ..Field::new("days", "days", a.valid_days, "text", "off")
-            }),
-            condition: fill(Field {
-                is_optional: true,
-                hint: Some(a.key_condition_hint.into()),
-                ..Field::new("allow", "allow", t.condition, "text", "off")
-            }),
-            list: List::new(columns, rows, a.no_keys).followed_by(self.next.clone(), t),
+    fn name(&self) -> Field<'_> {
+        let t = self.page.texts();
+        self.fill(Field {
+            hint: Some(t.admin.key_name_hint.into()),
+            ..Field::new("name", "name", t.name, "text", "off")
         })
     }
 
-    fn row<'a>(&self, key: &ApiKey, page: &PageContext<'_>, t: &'static Texts) -> Vec<Cell<'a>> {
+    fn days(&self) -> Field<'_> {
+        self.fill(Field {
+            inputmode: Some("numeric"),
+            value: "90",
+            ..Field::new("days", "days", self.page.texts().admin.valid_days, "text", "off")
+        })
+    }
+
+    fn condition(&self) -> Field<'_> {
+        let t = self.page.texts();
+        self.fill(Field {
+            is_optional: true,
+            hint: Some(t.admin.key_condition_hint.into()),
+            ..Field::new("allow", "allow", t.condition, "text", "off")
+        })
+    }
+
+    fn fill<'a>(&'a self, field: Field<'a>) -> Field<'a> {
+        RefusedForm::fill(self.refused, "keys", field)
+    }
+
+    fn scope_fault(&self) -> Option<&str> {
+        let (_, words) = self.refused?.faults.iter().find(|(name, _)| name == "scopes")?;
+        Some(words)
+    }
+
+    fn list(&self) -> List<'_> {
+        let t = self.page.texts();
+        let a = &t.admin;
+        let columns =
+            vec![a.key, a.owner, a.scopes, t.last_used_column, a.validity, t.action_column];
+        let rows = self.keys.iter().map(|key| self.row(key)).collect();
+        List::new(columns, rows, a.no_keys).followed_by(self.next.clone(), t)
+    }
+
+    fn row(&self, key: &ApiKey) -> Vec<Cell<'_>> {
+        let (base, t) = (self.page.base, self.page.texts());
         let a = &t.admin;
         let is_valid = key.revoked_at.is_none() && key.expires_at > self.now;
         let owner = match key.owner {
             None => Cell::Text(a.machine.into()),
             Some(id) => match self.users.iter().find(|user| user.id == id) {
                 Some(user) => Cell::Link(
-                    format!("{}/admin/users/{id}", page.base),
+                    format!("{base}/admin/users/{id}"),
                     user.name.as_str().into(),
                     user.email.as_str().into(),
                 ),
@@ -106,7 +92,7 @@ impl ApiKeys<'_> {
             },
         };
         let revoke = || {
-            let action = format!("{}/admin/keys/revoke", page.base);
+            let action = format!("{base}/admin/keys/revoke");
             let confirm = Confirm::new(action, t.revoke, a.revoke_key_question);
             Cell::Confirm(confirm.about(&*key.name).danger().with("id", key.id.to_string()))
         };

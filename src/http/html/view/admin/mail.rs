@@ -3,17 +3,18 @@
 use askama::Template;
 
 use super::{
-    super::{
-        super::text::{AdminTexts, Texts},
-        PageContext, html,
-    },
+    super::PageContext,
     frame::Frame,
     parts::{Cell, Confirm, List, Moment, Tag},
 };
 use crate::{clock::Timestamp, store::QueuedMail};
 
 /// Mail that waits or was given up.
+#[derive(Template)]
+#[template(path = "admin/mail.html", whitespace = "minimize")]
 pub struct MailQueue<'a> {
+    pub page: PageContext<'a>,
+    pub frame: Frame,
     pub now: Timestamp,
     /// `None` if the service sends no mail.
     pub mails: Option<&'a [QueuedMail]>,
@@ -22,20 +23,9 @@ pub struct MailQueue<'a> {
     pub may_write: bool,
 }
 
-#[derive(Template)]
-#[template(path = "admin/mail.html", whitespace = "minimize")]
-struct Html<'a> {
-    page: &'a PageContext<'a>,
-    t: &'static Texts,
-    a: &'static AdminTexts,
-    frame: &'a Frame,
-    list: List<'a>,
-    retry: Option<Confirm<'a>>,
-}
-
 impl MailQueue<'_> {
-    pub fn render(&self, page: &PageContext<'_>, frame: &Frame) -> String {
-        let t = page.texts();
+    fn list(&self) -> List<'_> {
+        let t = self.page.texts();
         let a = &t.admin;
         let row = |queued: &QueuedMail| {
             let state = match queued.given_up_at {
@@ -46,7 +36,7 @@ impl MailQueue<'_> {
             vec![
                 Cell::Noted(queued.mail.recipient.as_str().into(), message),
                 Cell::Tags(vec![state]),
-                Cell::Text((a.attempts)(queued.attempts)),
+                Cell::Text(a.attempts(queued.attempts)),
                 Cell::Time(Moment::past(t, queued.mail.created_at, self.now)),
                 Cell::text_or_nothing(queued.failure.clone().unwrap_or_default()),
             ]
@@ -54,18 +44,16 @@ impl MailQueue<'_> {
         let columns = vec![a.recipient, a.state, a.attempts_column, a.created, a.failure];
         let rows = self.mails.unwrap_or_default().iter().map(row).collect();
         let empty = if self.mails.is_some() { a.no_mail } else { a.mail_not_configured };
+        List::new(columns, rows, empty).followed_by(self.next.clone(), t)
+    }
+
+    fn retry(&self) -> Option<Confirm<'_>> {
+        let a = &self.page.texts().admin;
         let retry = || {
-            let action = format!("{}/admin/mail/retry", page.base);
+            let action = format!("{}/admin/mail/retry", self.page.base);
             Confirm::new(action, a.retry_mail, a.retry_mail_question)
         };
         let has_mail = self.mails.is_some_and(|mails| !mails.is_empty());
-        html(&Html {
-            page,
-            t,
-            a,
-            frame,
-            list: List::new(columns, rows, empty).followed_by(self.next.clone(), t),
-            retry: (self.may_write && has_mail).then(retry),
-        })
+        (self.may_write && has_mail).then(retry)
     }
 }

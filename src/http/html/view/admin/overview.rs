@@ -3,12 +3,7 @@
 use askama::Template;
 
 use super::{
-    super::{
-        super::text::{AdminTexts, Texts, grouped},
-        PageContext,
-        field::Field,
-        html,
-    },
+    super::{super::text::grouped, PageContext, field::Field},
     chart::Chart,
     frame::Frame,
     guards::{GuardRow, list as guard_list},
@@ -19,12 +14,15 @@ use crate::{
     account::{audit::DayCounts, status::Status},
     clock::Timestamp,
     doorward::TrailTrouble,
-    store::Sizes,
     token::signing_keys::KeyInfo,
 };
 
 /// How the service is doing.
+#[derive(Template)]
+#[template(path = "admin/overview.html", whitespace = "minimize")]
 pub struct Overview<'a> {
+    pub page: PageContext<'a>,
+    pub frame: Frame,
     pub status: &'a Status,
     /// What an operator has to look after, in English.
     pub findings: Vec<String>,
@@ -54,54 +52,29 @@ struct Figure {
     path: Option<&'static str>,
 }
 
-#[derive(Template)]
-#[template(path = "admin/overview.html", whitespace = "minimize")]
-struct Html<'a> {
-    page: &'a PageContext<'a>,
-    t: &'static Texts,
-    a: &'static AdminTexts,
-    frame: &'a Frame,
-    /// In English.
-    findings: &'a [String],
-    /// What is wrong with the audit trail, in the language of the page.
-    troubles: Vec<String>,
-    doctor: &'a [String],
-    figures: Vec<Figure>,
-    /// When they were counted.
-    counted: Option<String>,
-    charts: Vec<Chart>,
-    guards: Option<List<'a>>,
-    keys: Option<List<'a>>,
-    facts: Vec<(&'static str, String)>,
-    emergency: Option<Confirm<'a>>,
-}
-
 impl Overview<'_> {
-    pub fn render(&self, page: &PageContext<'_>, frame: &Frame) -> String {
-        let t = page.texts();
-        let a = &t.admin;
-        let figures = self.status.sizes.map(|sizes| self.figures(a, sizes));
-        let guards = self.guards.as_ref().map(|guards| guard_list(guards, page, t));
-        let keys = self.signing_keys.map(|keys| key_list(keys, None, t));
-        html(&Html {
-            page,
-            t,
-            a,
-            frame,
-            findings: &self.findings,
-            troubles: self.troubles(t).collect(),
-            doctor: self.status.doctor.as_ref().map_or(&[], |report| &report.findings),
-            figures: figures.unwrap_or_default(),
-            counted: self.status.sizes_at.map(|at| (a.counted_at)(&t.language.moment(at.millis()))),
-            charts: self.charts(t),
-            guards,
-            keys,
-            facts: self.facts(t),
-            emergency: self.has_emergency.then(|| self.emergency(page, t)),
-        })
+    /// What `doorward doctor` has found.
+    fn doctor(&self) -> &[String] {
+        self.status.doctor.as_ref().map_or(&[], |report| &report.findings)
     }
 
-    fn figures(&self, a: &AdminTexts, sizes: Sizes) -> Vec<Figure> {
+    /// When the figures were counted.
+    fn counted(&self) -> Option<String> {
+        let t = self.page.texts();
+        self.status.sizes_at.map(|at| t.admin.counted_at(&t.language.moment(at.millis())))
+    }
+
+    fn guards(&self) -> Option<List<'_>> {
+        self.guards.as_ref().map(|guards| guard_list(guards, &self.page, self.page.texts()))
+    }
+
+    fn signing_keys(&self) -> Option<List<'_>> {
+        self.signing_keys.map(|keys| key_list(keys, None, self.page.texts()))
+    }
+
+    fn figures(&self) -> Vec<Figure> {
+        let a = &self.page.texts().admin;
+        let Some(sizes) = self.status.sizes else { return Vec::new() };
         let figure =
             |words, value: u64, path: Option<_>| Figure { words, value: grouped(value), path };
         let (users, mail) = (
@@ -116,7 +89,8 @@ impl Overview<'_> {
         ]
     }
 
-    fn charts(&self, t: &Texts) -> Vec<Chart> {
+    fn charts(&self) -> Vec<Chart> {
+        let t = self.page.texts();
         let Some(days) = &self.days else { return Vec::new() };
         let chart = |words, of: fn(&DayCounts) -> u64| {
             Chart::new(t, words, &days.iter().map(of).collect::<Vec<_>>())
@@ -129,8 +103,11 @@ impl Overview<'_> {
         ]
     }
 
-    fn emergency(&self, page: &PageContext<'_>, t: &'static Texts) -> Confirm<'_> {
-        let a = &t.admin;
+    fn emergency(&self) -> Option<Confirm<'_>> {
+        if !self.has_emergency {
+            return None;
+        }
+        let a = &self.page.texts().admin;
         let (chosen, fault) = RefusedForm::typed(self.refused, "emergency", "passwords");
         let passwords = Choice {
             name: "passwords",
@@ -148,22 +125,25 @@ impl Overview<'_> {
             hint: Some(a.emergency_role_hint.into()),
             ..Field::new("role", "role", a.role, "text", "off")
         };
-        let action = format!("{}/admin/emergency", page.base);
-        Confirm::new(action, a.emergency, a.emergency_question)
+        let action = format!("{}/admin/emergency", self.page.base);
+        let emergency = Confirm::new(action, a.emergency, a.emergency_question)
             .danger()
             .choice(passwords)
-            .field(RefusedForm::fill(self.refused, "emergency", role))
+            .field(RefusedForm::fill(self.refused, "emergency", role));
+        Some(emergency)
     }
 
     /// What is wrong with what protects the audit trail, for those who may read it.
-    fn troubles(&self, t: &'static Texts) -> impl Iterator<Item = String> {
+    fn troubles(&self) -> impl Iterator<Item = String> {
+        let t = self.page.texts();
         let troubles = self.status.audit_troubles.iter().filter(|_| self.days.is_some());
         troubles.map(|TrailTrouble { part, since, .. }| {
-            (t.admin.trail_trouble)(*part, &t.language.moment(since.millis()))
+            t.admin.trail_trouble(*part, &t.language.moment(since.millis()))
         })
     }
 
-    fn facts(&self, t: &Texts) -> Vec<(&'static str, String)> {
+    fn facts(&self) -> Vec<(&'static str, String)> {
+        let t = self.page.texts();
         let (a, status) = (&t.admin, self.status);
         let at = |time: Timestamp| t.language.moment(time.millis());
         let mut facts = vec![

@@ -27,14 +27,14 @@ impl Moment {
 
     /// How long ago it was.
     pub(super) fn past(t: &Texts, at: Timestamp, now: Timestamp) -> Self {
-        Self::new(t, at, (t.ago)(Span::between(at, now)))
+        Self::new(t, at, t.ago(Span::between(at, now)))
     }
 
     /// When something ends.
     pub(super) fn end(t: &Texts, at: Timestamp, now: Timestamp) -> Self {
         let words = match Span::between(now, at) {
-            span @ (Span::Seconds(_) | Span::Minutes(_) | Span::Hours(_)) => (t.still_valid)(span),
-            _ => (t.valid_until)(&t.language.day(at.millis())),
+            span @ (Span::Seconds(_) | Span::Minutes(_) | Span::Hours(_)) => t.still_valid(span),
+            _ => t.valid_until(&t.language.day(at.millis())),
         };
         Self::new(t, at, words)
     }

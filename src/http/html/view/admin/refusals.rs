@@ -8,7 +8,6 @@ use super::{
         super::text::{AdminTexts, Texts},
         KEPT, PageContext,
         field::Field,
-        html,
     },
     frame::Frame,
     parts::{Cell, List, Moment, Tag},
@@ -17,7 +16,11 @@ use super::{
 use crate::{access::refusals::Refusal, clock::Timestamp, user::User};
 
 /// The latest refusals of everybody.
+#[derive(Template)]
+#[template(path = "admin/refusals.html", whitespace = "minimize")]
 pub struct Refusals<'a> {
+    pub page: PageContext<'a>,
+    pub frame: Frame,
     pub now: Timestamp,
     /// Each refusal, and the user if they still exist.
     pub refusals: &'a [(Refusal, Option<User>)],
@@ -29,47 +32,35 @@ pub struct Refusals<'a> {
     pub is_live: bool,
 }
 
-#[derive(Template)]
-#[template(path = "admin/refusals.html", whitespace = "minimize")]
-struct Html<'a> {
-    page: &'a PageContext<'a>,
-    t: &'static Texts,
-    a: &'static AdminTexts,
-    frame: &'a Frame,
-    guard: Field<'a>,
-    is_only_reported: bool,
-    is_live: bool,
-    /// The address of the page that loads itself again, or of the one that does not.
-    other: String,
-    list: List<'a>,
-}
-
 impl Refusals<'_> {
-    pub fn render(&self, page: &PageContext<'_>, frame: &Frame) -> String {
-        let t = page.texts();
-        let a = &t.admin;
+    fn guard(&self) -> Field<'_> {
+        Field {
+            is_optional: true,
+            value: self.guard,
+            ..Field::new("guard", "guard", self.page.texts().guard, "search", "off")
+        }
+    }
+
+    /// The address of the page that loads itself again, or of the one that does not.
+    fn other(&self) -> String {
+        let live = if self.is_live { "" } else { "/live" };
+        format!("{}/admin/refusals{live}?{}", self.page.base, self.query())
+    }
+
+    fn list(&self) -> List<'_> {
+        let t = self.page.texts();
+        let next = self
+            .next
+            .filter(|_| !self.is_live)
+            .map(|next| format!("{}/admin/refusals?{}&after={next}", self.page.base, self.query()));
+        list(self.refusals, &self.page, t, self.now).followed_by(next, t)
+    }
+
+    /// The filter as a query.
+    fn query(&self) -> String {
         let guard = utf8_percent_encode(self.guard, KEPT);
         let reported = if self.is_only_reported { "&reported=1" } else { "" };
-        let query = format!("guard={guard}{reported}");
-        let list_path = format!("{}/admin/refusals", page.base);
-        let live = if self.is_live { "" } else { "/live" };
-        let next = self.next.filter(|_| !self.is_live);
-        let next = next.map(|next| format!("{list_path}?{query}&after={next}"));
-        html(&Html {
-            page,
-            t,
-            a,
-            frame,
-            guard: Field {
-                is_optional: true,
-                value: self.guard,
-                ..Field::new("guard", "guard", t.guard, "search", "off")
-            },
-            is_only_reported: self.is_only_reported,
-            is_live: self.is_live,
-            other: format!("{list_path}{live}?{query}"),
-            list: list(self.refusals, page, t, self.now).followed_by(next, t),
-        })
+        format!("guard={guard}{reported}")
     }
 }
 
@@ -110,7 +101,11 @@ fn outcome(refusal: &Refusal, a: &AdminTexts) -> Tag {
 }
 
 /// One refusal, and its reason.
+#[derive(Template)]
+#[template(path = "admin/refusal.html", whitespace = "minimize")]
 pub struct RefusalPage<'a> {
+    pub page: PageContext<'a>,
+    pub frame: Frame,
     pub now: Timestamp,
     pub refusal: &'a Refusal,
     pub user: Option<&'a User>,
@@ -118,49 +113,31 @@ pub struct RefusalPage<'a> {
     pub is_guard: bool,
 }
 
-#[derive(Template)]
-#[template(path = "admin/refusal.html", whitespace = "minimize")]
-struct RefusalHtml<'a> {
-    page: &'a PageContext<'a>,
-    t: &'static Texts,
-    a: &'static AdminTexts,
-    frame: &'a Frame,
-    refusal: &'a Refusal,
-    tags: Vec<Tag>,
-    guard_path: Option<String>,
-    at: Moment,
-    user: Option<(String, String)>,
-    steps: Steps<'a>,
-}
-
 impl RefusalPage<'_> {
-    pub fn render(&self, page: &PageContext<'_>, frame: &Frame) -> String {
-        let t = page.texts();
-        let refusal = self.refusal;
-        let explanation = refusal.explanation.as_ref();
-        html(&RefusalHtml {
-            page,
-            t,
-            a: &t.admin,
-            frame,
-            refusal,
-            tags: vec![outcome(refusal, &t.admin)],
-            guard_path: self
-                .is_guard
-                .then(|| format!("{}/admin/guards/{}", page.base, refusal.guard)),
-            at: Moment::past(t, Timestamp::from_millis(refusal.time), self.now),
-            user: self.user.map(|user| {
-                let words = format!("{} ({})", user.name.as_str(), user.email.as_str());
-                (format!("{}/admin/users/{}", page.base, user.id), words)
-            }),
-            steps: Steps::new(
-                t,
-                refusal.condition.as_deref(),
-                explanation,
-                refusal.missing,
-                &refusal.headers,
-                false,
-            ),
+    fn outcome(&self) -> Tag {
+        outcome(self.refusal, &self.page.texts().admin)
+    }
+
+    fn guard_path(&self) -> Option<String> {
+        let path = || format!("{}/admin/guards/{}", self.page.base, self.refusal.guard);
+        self.is_guard.then(path)
+    }
+
+    fn at(&self) -> Moment {
+        Moment::past(self.page.texts(), Timestamp::from_millis(self.refusal.time), self.now)
+    }
+
+    /// The address of the page of the user, and its words.
+    fn user(&self) -> Option<(String, String)> {
+        self.user.map(|user| {
+            let words = format!("{} ({})", user.name.as_str(), user.email.as_str());
+            (format!("{}/admin/users/{}", self.page.base, user.id), words)
         })
+    }
+
+    fn steps(&self) -> Steps<'_> {
+        let Refusal { condition, explanation, missing, headers, .. } = self.refusal;
+        let (t, condition) = (self.page.texts(), condition.as_deref());
+        Steps::new(t, condition, explanation.as_ref(), *missing, headers, false)
     }
 }

@@ -3,48 +3,37 @@
 use askama::Template;
 
 use super::{
-    super::{
-        super::text::{AdminTexts, Texts},
-        PageContext, html,
-    },
+    super::{super::text::Texts, PageContext},
     frame::Frame,
     parts::{Cell, Confirm, List, Tag},
 };
 use crate::token::signing_keys::{KeyInfo, KeyStatus};
 
 /// The keys that tokens are signed with.
+#[derive(Template)]
+#[template(path = "admin/signing_keys.html", whitespace = "minimize")]
 pub struct SigningKeysPage<'a> {
+    pub page: PageContext<'a>,
+    pub frame: Frame,
     pub keys: &'a [KeyInfo],
     pub may_write: bool,
 }
 
-#[derive(Template)]
-#[template(path = "admin/signing_keys.html", whitespace = "minimize")]
-struct Html<'a> {
-    page: &'a PageContext<'a>,
-    t: &'static Texts,
-    a: &'static AdminTexts,
-    frame: &'a Frame,
-    list: List<'a>,
-    rotate: Option<Confirm<'a>>,
-}
-
 impl SigningKeysPage<'_> {
-    pub fn render(&self, page: &PageContext<'_>, frame: &Frame) -> String {
-        let t = page.texts();
-        let a = &t.admin;
-        let order = |form: &str| format!("{}/admin/signing-keys/{form}", page.base);
-        let revoke = self.may_write.then(|| order("revoke"));
-        html(&Html {
-            page,
-            t,
-            a,
-            frame,
-            list: list(self.keys, revoke.as_deref(), t),
-            rotate: self
-                .may_write
-                .then(|| Confirm::new(order("rotate"), a.rotate, a.rotate_question)),
-        })
+    fn list(&self) -> List<'_> {
+        let revoke = self.may_write.then(|| self.order("revoke"));
+        list(self.keys, revoke.as_deref(), self.page.texts())
+    }
+
+    fn rotate(&self) -> Option<Confirm<'_>> {
+        let a = &self.page.texts().admin;
+        let rotate = || Confirm::new(self.order("rotate"), a.rotate, a.rotate_question);
+        self.may_write.then(rotate)
+    }
+
+    /// Where an order is sent.
+    fn order(&self, form: &str) -> String {
+        format!("{}/admin/signing-keys/{form}", self.page.base)
     }
 }
 
@@ -52,7 +41,7 @@ impl SigningKeysPage<'_> {
 pub(super) fn list(keys: &[KeyInfo], revoke: Option<&str>, t: &'static Texts) -> List<'static> {
     let a = &t.admin;
     let row = |key: &KeyInfo| {
-        let stage = (a.key_stage)(key.status);
+        let stage = a.key_stage(key.status);
         let stage = match key.status {
             KeyStatus::Signing => Tag::good(stage),
             _ => Tag::plain(stage),

@@ -52,7 +52,7 @@ impl<'a> Steps<'a> {
             t,
             a: &t.admin,
             condition,
-            missing: missing.map(t.missing),
+            missing: missing.map(|missing| t.missing(missing)),
             cause,
             steps: steps.iter().map(step).collect(),
             headers: headers.iter().map(value).collect(),

@@ -3,12 +3,7 @@
 use askama::Template;
 
 use super::{
-    super::{
-        super::text::{AdminTexts, Texts},
-        PageContext,
-        field::Field,
-        html,
-    },
+    super::{PageContext, field::Field},
     audit::list as events_of,
     frame::Frame,
     keys::cells as key_cells,
@@ -33,7 +28,11 @@ pub const MAX_USER_SESSIONS: usize = 20;
 const MAX_REFUSALS: usize = 10;
 
 /// The page of one user.
+#[derive(Template)]
+#[template(path = "admin/user.html", whitespace = "minimize")]
 pub struct UserPage<'a> {
+    pub page: PageContext<'a>,
+    pub frame: Frame,
     pub now: Timestamp,
     pub user: &'a User,
     /// The sessions used last, the latest first.
@@ -59,141 +58,147 @@ pub struct UserPage<'a> {
     pub refused: Option<&'a RefusedForm>,
 }
 
-#[derive(Template)]
-#[template(path = "admin/user.html", whitespace = "minimize")]
-struct Html<'a> {
-    page: &'a PageContext<'a>,
-    t: &'static Texts,
-    a: &'static AdminTexts,
-    frame: &'a Frame,
-    user: &'a User,
-    secret: Option<&'a Secret>,
-    tags: Vec<Tag>,
-    created: Moment,
-    last_login: Option<Moment>,
-    profile: Vec<Confirm<'a>>,
-    roles: Vec<(&'a str, Option<Confirm<'a>>)>,
-    grant: Option<Confirm<'a>>,
-    locked: Option<String>,
-    refusals: List<'a>,
-    unlock: Option<Confirm<'a>>,
-    sessions: List<'a>,
-    more_sessions: usize,
-    end_sessions: Option<Confirm<'a>>,
-    factors: List<'a>,
-    security: Vec<Confirm<'a>>,
-    keys: List<'a>,
-    activity: Option<List<'a>>,
-    last: Vec<Confirm<'a>>,
-}
-
 impl UserPage<'_> {
-    pub fn render(&self, page: &PageContext<'_>, frame: &Frame) -> String {
-        let t = page.texts();
-        let a = &t.admin;
-        let user = self.user;
-        let may_write = self.may_manage && self.scopes.contains(Scope::UsersWrite);
-        let order = |form: &'static str, label, question: &str| {
-            let action = format!("{}/admin/users/{}/{form}", page.base, user.id);
-            Confirm::new(action, label, question)
-        };
-        let fill = |form, field| RefusedForm::fill(self.refused, form, field);
-        let writing = |mut orders: Vec<_>| {
-            orders.retain(|_| may_write);
-            orders
-        };
-        let change = order("change", t.change, "")
-            .field(fill(
-                "change",
-                Field { autocomplete: "off", ..Field::name(t, user.name.as_str()) },
-            ))
-            .field(fill(
-                "change",
-                Field { autocomplete: "off", ..Field::email(t, user.email.as_str()) },
-            ));
-        let verify = match user.email_verified {
-            true => order("verify", a.unverify, a.unverify_question).with("verified", "false"),
-            false => order("verify", a.verify, a.verify_question).with("verified", "true"),
-        };
-        let role = Field::new("role", "role", a.role, "text", "off");
-        let role = Field { hint: Some(a.role_hint.into()), ..role };
-        let new_password = Field::new_password(t, self.min_password_length);
-        let reset_code = order("reset-code", a.reset_code, a.reset_code_question);
-        let set_password = order("password", a.set_password, a.set_password_question)
-            .field(fill("password", new_password));
-        let mut security = vec![reset_code, set_password];
-        if user.has_password() {
-            let question = a.require_new_password_question;
-            security.push(order("require-new-password", a.require_new_password, question).danger());
-        }
-        if !user.factors.is_empty() {
-            security.push(order("factor-reset", a.factor_reset, a.factor_reset_question));
-        }
-        let secure = order("secure", a.secure, a.secure_question).danger();
-        let secure = secure.tick("by-hand", a.secure_by_hand);
-        security.push(match user.factors.is_empty() {
-            true => secure,
-            false => secure.tick("all-factors", a.secure_all_factors),
-        });
-        let mut last = writing(vec![match user.disabled {
-            true => order("enable", a.enable, a.enable_question),
-            false => order("disable", a.disable, a.disable_question).danger(),
-        }]);
-        if self.may_manage && self.scopes.contains(Scope::UsersDelete) {
-            last.push(order("delete", a.delete, a.delete_question).danger());
-        }
-        html(&Html {
-            page,
-            t,
-            a,
-            frame,
-            user,
-            secret: self.secret,
-            tags: states(user, t),
-            created: Moment::past(t, user.created_at, self.now),
-            last_login: self.last_sign_in().map(|at| Moment::past(t, at, self.now)),
-            profile: writing(vec![change, verify]),
-            roles: user
-                .roles
-                .iter()
-                .map(|role| {
-                    let revoke = order("revoke", t.revoke, a.revoke_role_question);
-                    (role, may_write.then(|| revoke.about(role).with("role", role)))
-                })
-                .collect(),
-            grant: may_write
-                .then(|| order("grant", a.grant, a.grant_question).field(fill("grant", role))),
-            locked: self.locked(a),
-            refusals: self.refusal_list(page, t),
-            unlock: (may_write && !self.is_own)
-                .then(|| order("unlock", a.unlock, a.unlock_question)),
-            sessions: self.session_list(t, may_write, &order),
-            more_sessions: self.more_sessions,
-            end_sessions: (may_write && !self.sessions.is_empty())
-                .then(|| order("end-sessions", a.end_sessions, a.end_sessions_question).danger()),
-            factors: self.factor_list(t),
-            security: writing(security),
-            keys: self.key_list(t),
-            activity: self
-                .activity
-                .map(|(events, users)| events_of(events, users, page, t, self.now)),
-            last,
-        })
+    fn tags(&self) -> Vec<Tag> {
+        states(self.user, self.page.texts())
+    }
+
+    fn created(&self) -> Moment {
+        Moment::past(self.page.texts(), self.user.created_at, self.now)
     }
 
     /// A registration that has begun a session is a sign-in, which an earlier version did not record.
-    fn last_sign_in(&self) -> Option<Timestamp> {
+    fn last_sign_in(&self) -> Option<Moment> {
         let begun = self.sessions.iter().map(|session| session.created_at).max();
-        self.user.last_login_at.or(begun)
+        let last = self.user.last_login_at.or(begun);
+        last.map(|at| Moment::past(self.page.texts(), at, self.now))
+    }
+
+    fn may_write(&self) -> bool {
+        self.may_manage && self.scopes.contains(Scope::UsersWrite)
+    }
+
+    /// An order, which is sent to the route with the name of its form.
+    fn order(&self, form: &str, label: &'static str, question: &str) -> Confirm<'_> {
+        let action = format!("{}/admin/users/{}/{form}", self.page.base, self.user.id);
+        Confirm::new(action, label, question)
+    }
+
+    fn fill<'a>(&'a self, form: &str, field: Field<'a>) -> Field<'a> {
+        RefusedForm::fill(self.refused, form, field)
+    }
+
+    /// The orders about the name and the address.
+    fn profile_orders(&self) -> Vec<Confirm<'_>> {
+        if !self.may_write() {
+            return Vec::new();
+        }
+        let t = self.page.texts();
+        let (a, user) = (&t.admin, self.user);
+        let name = Field { autocomplete: "off", ..Field::name(t, user.name.as_str()) };
+        let email = Field { autocomplete: "off", ..Field::email(t, user.email.as_str()) };
+        let change = self
+            .order("change", t.change, "")
+            .field(self.fill("change", name))
+            .field(self.fill("change", email));
+        let verify = match user.email_verified {
+            true => self.order("verify", a.unverify, a.unverify_question).with("verified", "false"),
+            false => self.order("verify", a.verify, a.verify_question).with("verified", "true"),
+        };
+        vec![change, verify]
+    }
+
+    /// Each role, and the order that revokes it.
+    fn roles(&self) -> impl Iterator<Item = (&str, Option<Confirm<'_>>)> {
+        let t = self.page.texts();
+        self.user.roles.iter().map(move |role| {
+            let revoke = || self.order("revoke", t.revoke, t.admin.revoke_role_question);
+            (role, self.may_write().then(|| revoke().about(role).with("role", role)))
+        })
+    }
+
+    fn grant(&self) -> Option<Confirm<'_>> {
+        let a = &self.page.texts().admin;
+        let role = Field {
+            hint: Some(a.role_hint.into()),
+            ..Field::new("role", "role", a.role, "text", "off")
+        };
+        let grant = || self.order("grant", a.grant, a.grant_question);
+        self.may_write().then(|| grant().field(self.fill("grant", role)))
+    }
+
+    fn unlock(&self) -> Option<Confirm<'_>> {
+        let a = &self.page.texts().admin;
+        let unlock = || self.order("unlock", a.unlock, a.unlock_question);
+        (self.may_write() && !self.is_own).then(unlock)
+    }
+
+    fn end_sessions(&self) -> Option<Confirm<'_>> {
+        let a = &self.page.texts().admin;
+        let end = || self.order("end-sessions", a.end_sessions, a.end_sessions_question).danger();
+        (self.may_write() && !self.sessions.is_empty()).then(end)
+    }
+
+    /// The orders about the password and the factors.
+    fn security_orders(&self) -> Vec<Confirm<'_>> {
+        if !self.may_write() {
+            return Vec::new();
+        }
+        let t = self.page.texts();
+        let (a, user) = (&t.admin, self.user);
+        let new_password = Field::new_password(t, self.min_password_length);
+        let reset_code = self.order("reset-code", a.reset_code, a.reset_code_question);
+        let set_password = self
+            .order("password", a.set_password, a.set_password_question)
+            .field(self.fill("password", new_password));
+        let mut orders = vec![reset_code, set_password];
+        if user.has_password() {
+            let question = a.require_new_password_question;
+            let require = self.order("require-new-password", a.require_new_password, question);
+            orders.push(require.danger());
+        }
+        if !user.factors.is_empty() {
+            orders.push(self.order("factor-reset", a.factor_reset, a.factor_reset_question));
+        }
+        let secure = self.order("secure", a.secure, a.secure_question).danger();
+        let secure = secure.tick("by-hand", a.secure_by_hand);
+        orders.push(match user.factors.is_empty() {
+            true => secure,
+            false => secure.tick("all-factors", a.secure_all_factors),
+        });
+        orders
+    }
+
+    /// The orders that end the account, or let it begin again.
+    fn last_orders(&self) -> Vec<Confirm<'_>> {
+        let a = &self.page.texts().admin;
+        let mut orders = Vec::new();
+        if self.may_write() {
+            orders.push(match self.user.disabled {
+                true => self.order("enable", a.enable, a.enable_question),
+                false => self.order("disable", a.disable, a.disable_question).danger(),
+            });
+        }
+        if self.may_manage && self.scopes.contains(Scope::UsersDelete) {
+            orders.push(self.order("delete", a.delete, a.delete_question).danger());
+        }
+        orders
+    }
+
+    fn activity(&self) -> Option<List<'_>> {
+        let (events, users) = self.activity?;
+        Some(events_of(events, users, &self.page, self.page.texts(), self.now))
     }
 
     /// How many failed sign-ins count against the account.
-    fn locked(&self, a: &AdminTexts) -> Option<String> {
+    fn locked(&self) -> Option<String> {
         let budget = &self.refusals.throttle.from_everywhere;
-        (budget.used > 0).then(|| (a.failures_counted)(budget.used, budget.size))
+        let a = &self.page.texts().admin;
+        (budget.used > 0).then(|| a.failures_counted(budget.used, budget.size))
     }
 
-    fn refusal_list(&self, page: &PageContext<'_>, t: &'static Texts) -> List<'static> {
+    fn refusal_list(&self) -> List<'_> {
+        let (base, t) = (self.page.base, self.page.texts());
         let a = &t.admin;
         let row = |refused: &crate::account::refused::RecentRefusal| {
             let what = match &refused.action {
@@ -201,7 +206,7 @@ impl UserPage<'_> {
                     Cell::Noted(a.sign_in.into(), format!("{reason} ({network})"))
                 }
                 RefusedAction::Guard(refusal) => {
-                    let path = format!("{}/admin/refusals/{}", page.base, refusal.id);
+                    let path = format!("{base}/admin/refusals/{}", refusal.id);
                     let reported =
                         if refusal.only_reported { a.only_reported_tag } else { a.refused_tag };
                     match self.scopes.contains(Scope::GuardsRead) {
@@ -216,19 +221,15 @@ impl UserPage<'_> {
         List::new(vec![a.refused_what, a.time], rows, a.nothing_refused)
     }
 
-    fn session_list<'c>(
-        &self,
-        t: &'static Texts,
-        may_write: bool,
-        order: &impl Fn(&'static str, &'static str, &str) -> Confirm<'c>,
-    ) -> List<'c> {
+    fn session_list(&self) -> List<'_> {
+        let t = self.page.texts();
         let row = |session: &Session| {
             let device = Device::of(&session.client.user_agent).in_words(t.language);
             let end = || {
-                let end = order("end-session", t.end_session, t.admin.end_session_question);
+                let end = self.order("end-session", t.end_session, t.admin.end_session_question);
                 Cell::Confirm(end.about(&*device).with("session", session.id.to_string()))
             };
-            let end = if may_write { end() } else { Cell::Nothing };
+            let end = if self.may_write() { end() } else { Cell::Nothing };
             vec![
                 Cell::Text(device.clone()),
                 Cell::Text(session.client.address.to_string()),
@@ -240,7 +241,8 @@ impl UserPage<'_> {
         List::new(columns, self.sessions.iter().map(row).collect(), t.admin.no_sessions)
     }
 
-    fn key_list(&self, t: &'static Texts) -> List<'static> {
+    fn key_list(&self) -> List<'_> {
+        let t = self.page.texts();
         let a = &t.admin;
         let row = |key: &ApiKey| {
             let [name, scopes, last_used] = key_cells(key, t, self.now);
@@ -250,7 +252,8 @@ impl UserPage<'_> {
         List::new(columns, self.keys.iter().map(row).collect(), a.no_user_keys)
     }
 
-    fn factor_list(&self, t: &'static Texts) -> List<'static> {
+    fn factor_list(&self) -> List<'_> {
+        let t = self.page.texts();
         let f = &t.factors;
         let used = |at: Option<Timestamp>| match at {
             Some(at) => Cell::Time(Moment::past(t, at, self.now)),

@@ -4,19 +4,18 @@ use askama::Template;
 use percent_encoding::utf8_percent_encode;
 
 use super::{
-    super::{
-        super::text::{AdminTexts, Texts},
-        KEPT, PageContext,
-        field::Field,
-        html,
-    },
+    super::{super::text::Texts, KEPT, PageContext, field::Field},
     frame::Frame,
     parts::{Cell, List, Moment, Tag},
 };
 use crate::{clock::Timestamp, user::User};
 
 /// The list of users.
+#[derive(Template)]
+#[template(path = "admin/users.html", whitespace = "minimize")]
 pub struct Users<'a> {
+    pub page: PageContext<'a>,
+    pub frame: Frame,
     pub now: Timestamp,
     pub users: &'a [User],
     /// The starts of words in the name or the address.
@@ -28,31 +27,20 @@ pub struct Users<'a> {
     pub may_add: bool,
 }
 
-#[derive(Template)]
-#[template(path = "admin/users.html", whitespace = "minimize")]
-struct Html<'a> {
-    page: &'a PageContext<'a>,
-    t: &'static Texts,
-    a: &'static AdminTexts,
-    frame: &'a Frame,
-    text: Field<'a>,
-    role: Field<'a>,
-    is_only_disabled: bool,
-    may_add: bool,
-    list: List<'a>,
-}
-
 impl Users<'_> {
-    pub fn render(&self, page: &PageContext<'_>, frame: &Frame) -> String {
-        let t = page.texts();
+    fn text(&self) -> Field<'_> {
+        filter("text", self.page.texts().admin.name_or_address, self.text)
+    }
+
+    fn role(&self) -> Field<'_> {
+        filter("role", self.page.texts().admin.role, self.role)
+    }
+
+    fn list(&self) -> List<'_> {
+        let t = self.page.texts();
         let a = &t.admin;
-        let filter = |id, label, value| Field {
-            value,
-            is_optional: true,
-            ..Field::new(id, id, label, "search", "off")
-        };
         let row = |user: &User| {
-            let path = format!("{}/admin/users/{}", page.base, user.id);
+            let path = format!("{}/admin/users/{}", self.page.base, user.id);
             let last = user.last_login_at.map(|at| Cell::Time(Moment::past(t, at, self.now)));
             vec![
                 Cell::Link(path, user.name.as_str().into(), user.email.as_str().into()),
@@ -64,29 +52,25 @@ impl Users<'_> {
         let nobody = if self.text.is_empty() { a.no_users } else { a.nobody_found };
         let columns = vec![a.user, a.roles, a.last_sign_in, a.state];
         let rows = self.users.iter().map(row).collect();
-        let next = self.next.map(|next| {
-            let encode = |text| utf8_percent_encode(text, KEPT);
-            format!(
-                "{}/admin/users?text={}&role={}{}&after={}",
-                page.base,
-                encode(self.text),
-                encode(self.role),
-                if self.is_only_disabled { "&disabled=1" } else { "" },
-                encode(next),
-            )
-        });
-        html(&Html {
-            page,
-            t,
-            a,
-            frame,
-            text: filter("text", a.name_or_address, self.text),
-            role: filter("role", a.role, self.role),
-            is_only_disabled: self.is_only_disabled,
-            may_add: self.may_add,
-            list: List::new(columns, rows, nobody).followed_by(next, t),
-        })
+        List::new(columns, rows, nobody).followed_by(self.next_page(), t)
     }
+
+    /// The address of the next page, if there is one.
+    fn next_page(&self) -> Option<String> {
+        let encode = |text| utf8_percent_encode(text, KEPT);
+        Some(format!(
+            "{}/admin/users?text={}&role={}{}&after={}",
+            self.page.base,
+            encode(self.text),
+            encode(self.role),
+            if self.is_only_disabled { "&disabled=1" } else { "" },
+            encode(self.next?),
+        ))
+    }
+}
+
+fn filter<'a>(id: &'static str, label: &'static str, value: &'a str) -> Field<'a> {
+    Field { value, is_optional: true, ..Field::new(id, id, label, "search", "off") }
 }
 
 /// What is unusual about a user.

@@ -10,7 +10,7 @@ use self::{
     curl::curl,
     schema::{Field, Resolver},
 };
-use super::{super::text::Texts, PageContext, html};
+use super::{PageContext, html};
 
 /// The documentation of the API.
 pub struct Docs {
@@ -72,10 +72,9 @@ impl Words {
 
 #[derive(Template)]
 #[template(path = "docs.html", whitespace = "minimize")]
-struct Html<'a> {
-    page: &'a PageContext<'a>,
-    t: &'static Texts,
-    view: &'a Docs,
+struct DocsPage<'a> {
+    page: PageContext<'a>,
+    docs: &'a Docs,
 }
 
 impl Docs {
@@ -97,8 +96,9 @@ impl Docs {
         }
     }
 
-    pub fn render(&self, page: &PageContext<'_>) -> String {
-        html(&Html { page, t: page.texts(), view: self })
+    /// The document is read once, so the page is made from it and not the other way round.
+    pub fn render(&self, page: PageContext<'_>) -> String {
+        html(&DocsPage { page, docs: self })
     }
 }
 

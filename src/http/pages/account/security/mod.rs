@@ -24,7 +24,7 @@ use super::super::{
     return_target::{AppTarget, with_target},
     signed_in::SignedInVisit,
     text::Notice,
-    view::{DeviceRow, MAX_DEVICE_ROWS, PasskeyRow, RemoveFactor, Security, Signal},
+    view::{DeviceRow, MAX_DEVICE_ROWS, PasskeyRow, RemoveFactor, Security, Signal, html},
     visit::SIGN_IN,
 };
 use crate::{
@@ -115,6 +115,7 @@ async fn page(
     let needs_passkey = asks_for_passkey(visit) && !held.resist_phishing();
     let title = app.map(|app| &*app.title);
     let page = Security {
+        page: visit.context(),
         now: doorward.now(),
         app: title.filter(|_| held.is_empty() || needs_passkey),
         needs_passkey,
@@ -146,7 +147,7 @@ async fn page(
         notice,
         error: refusal.and_then(|refusal| refusal.error),
     };
-    let mut response = visit.form(page.render(&visit.context()), refusal, None);
+    let mut response = visit.form(html(&page), refusal, None);
     if page.signal.is_some() {
         allow_script(&mut response);
     }
@@ -169,8 +170,8 @@ async fn ask_to_remove(
     }
     let held = doorward.store().factors_of(user, doorward.now()).await?;
     let is_last = held.passkeys.len() + usize::from(held.totp.is_some()) == 1;
-    let page = RemoveFactor { passkey, is_last };
-    Ok(visit.page(StatusCode::OK, page.render(&visit.context())))
+    let page = RemoveFactor { page: visit.context(), passkey, is_last };
+    Ok(visit.page(StatusCode::OK, html(&page)))
 }
 
 /// Whether an app has sent the person here because it takes nothing but a passkey or a security key.

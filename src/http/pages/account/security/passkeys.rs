@@ -12,7 +12,7 @@ use super::{
         form_refusal::{FormFailure, FormRefusal},
         return_target::{AppTarget, with_target},
         signed_in::SignedInVisit,
-        view::{AddPasskey, EditPasskey},
+        view::{AddPasskey, EditPasskey, html},
     },
     Outcome, SECURITY, ask_to_remove, enrolled, is_confirmed, row,
 };
@@ -112,6 +112,7 @@ async fn add_page(
     let options = json(&CreationOptions::new(&new, user, doorward.settings().service_name()));
     let NewPasskey { setup, .. } = &new;
     let page = AddPasskey {
+        page: visit.context(),
         is_key: kind == FactorKind::SecurityKey,
         options: &options,
         setup,
@@ -121,8 +122,7 @@ async fn add_page(
         error: refusal.and_then(|refusal| refusal.passkey_error()),
         name_fault: refusal.and_then(|refusal| refusal.fault("name")),
     };
-    let html = page.render(&visit.context());
-    let mut response = visit.form(html, refusal, app.map(|app| &*app.origin));
+    let mut response = visit.form(html(&page), refusal, app.map(|app| &*app.origin));
     allow_script(&mut response);
     Ok(response)
 }
@@ -204,11 +204,12 @@ fn edit_page(
     refusal: Option<&FormRefusal>,
 ) -> Response {
     let page = EditPasskey {
+        page: visit.context(),
         now: visit.doorward().now(),
         passkey: row(passkey),
         typed,
         error: refusal.and_then(|refusal| refusal.error),
         name_fault: refusal.and_then(|refusal| refusal.fault("name")),
     };
-    visit.form(page.render(&visit.context()), refusal, None)
+    visit.form(html(&page), refusal, None)
 }

@@ -3,7 +3,11 @@
 use axum::{http::StatusCode, response::Response};
 
 use super::{
-    super::super::{form_refusal::FormFailure, signed_in::SignedInVisit, view::RecoveryCodes},
+    super::super::{
+        form_refusal::FormFailure,
+        signed_in::SignedInVisit,
+        view::{RecoveryCodes, html},
+    },
     Outcome, SECURITY,
 };
 use crate::{
@@ -28,6 +32,6 @@ pub(in crate::http) async fn replace_codes(visit: SignedInVisit) -> Result<Respo
 pub(super) fn page(visit: &SignedInVisit, codes: &[RecoveryCode], on: &str) -> Response {
     let codes: Vec<_> = codes.iter().map(ToString::to_string).collect();
     let email = visit.caller.user.email.as_str();
-    let page = RecoveryCodes { codes: &codes, email, go_on: on };
-    visit.page(StatusCode::OK, page.render(&visit.context()))
+    let page = RecoveryCodes { page: visit.context(), codes: &codes, email, go_on: on };
+    visit.page(StatusCode::OK, html(&page))
 }

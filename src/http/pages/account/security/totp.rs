@@ -7,7 +7,7 @@ use super::{
         form_refusal::{FormFailure, FormRefusal},
         return_target::{AppTarget, with_target},
         signed_in::SignedInVisit,
-        view::SetUpTotp,
+        view::{SetUpTotp, html},
     },
     Outcome, SECURITY, ask_to_remove, enrolled, is_confirmed,
 };
@@ -96,6 +96,7 @@ fn page(
 ) -> Response {
     let (qr, secret) = (svg_path(&new.uri), new.secret.to_text());
     let page = SetUpTotp {
+        page: visit.context(),
         qr: qr.as_ref(),
         secret: &secret,
         uri: &new.uri,
@@ -104,5 +105,5 @@ fn page(
         error: refusal.and_then(|refusal| refusal.error),
         code_fault: refusal.and_then(|refusal| refusal.fault("code")),
     };
-    visit.form(page.render(&visit.context()), refusal, app.map(|app| &*app.origin))
+    visit.form(html(&page), refusal, app.map(|app| &*app.origin))
 }
