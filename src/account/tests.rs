@@ -209,8 +209,8 @@ async fn an_order_is_carried_out_on_what_others_have_written_but_no_other_addres
     order::RequireNewPassword.carry_out(&doorward, &read, by).await.unwrap();
     let email = Email::parse("ada@elsewhere.example".to_owned()).unwrap();
     let now = doorward.now();
-    let changed = doorward.store().change_user(read.id, None, Some(&email), now, &Effects::NONE);
-    changed.await.unwrap();
+    let store = doorward.store();
+    store.change_user(read.id, None, Some(&email), now, &Effects::NONE).await.unwrap();
     let refused = order::Edit::verified(true).carry_out(&doorward, &read, by).await;
     assert!(matches!(refused.map(|edited| edited.user), Err(OrderError::UserChanged)));
     order::Edit::disabled(true).carry_out(&doorward, &read, by).await.unwrap();
@@ -314,7 +314,7 @@ async fn a_change_by_the_operator_is_one_event_and_its_repetition_is_none() {
     assert_eq!(import::drop_hashes(&doorward, &ids, &Administrator::APP).await.unwrap(), 0);
     assert_eq!(kinds(), []);
 
-    unlock::unlock(&doorward, &user, &Administrator::APP).await.unwrap();
+    doorward.order(order::Unlock, user.id).await.unwrap();
     assert_eq!(kinds(), [EventKind::AccountUnlocked]);
 
     // An emergency also replaces the keys, so a repetition is one as well.
@@ -394,9 +394,9 @@ async fn a_link_of_the_operator_and_the_password_remove_all_factors() {
         let password = password.map(|password| Password::unchecked(password.to_owned()));
         factor_reset::use_link(&doorward, secret, password, &requester).await
     };
-    let earlier = factor_reset::create(&doorward, user.id, &Administrator::APP).await.unwrap();
+    let earlier = doorward.order(order::MakeFactorReset, user.id).await.unwrap();
     kinds();
-    let ticket = factor_reset::create(&doorward, user.id, &Administrator::APP).await.unwrap();
+    let ticket = doorward.order(order::MakeFactorReset, user.id).await.unwrap();
     assert_eq!(kinds(), [EventKind::FactorResetCreated]);
     let link = format!("http://localhost:3000/factors/reset?code={}", ticket.secret.as_str());
     assert_eq!(ticket.link, Some(link));
@@ -421,7 +421,7 @@ async fn a_link_of_the_operator_and_the_password_remove_all_factors() {
     // Who has no password needs the link alone.
     let grace = doorward.create_user(NewUser::new("Grace", "grace@example.com")).await.unwrap();
     add_totp(&doorward, &grace).await;
-    let ticket = factor_reset::create(&doorward, grace.id, &Administrator::APP).await.unwrap();
+    let ticket = doorward.order(order::MakeFactorReset, grace.id).await.unwrap();
     assert!(use_link(ticket.secret.as_str(), None).await.unwrap().factors.is_empty());
 }
 
@@ -489,7 +489,7 @@ async fn passwords_for_a_reset_link_are_throttled_as_logins() {
     let doorward = open(folder.path()).await;
     let user = register(&doorward).await.user;
     add_totp(&doorward, &user).await;
-    let ticket = factor_reset::create(&doorward, user.id, &Administrator::APP).await.unwrap();
+    let ticket = doorward.order(order::MakeFactorReset, user.id).await.unwrap();
     let requester = Requester::new(ClientInfo::new([192, 0, 2, 2].into(), ""));
     for attempt in 0.. {
         let secret = OneTimeSecret::unchecked(ticket.secret.as_str().to_owned()).digest();

@@ -236,7 +236,8 @@ fn policy_reason(refusal: RegistrationRefusal) -> Option<&'static str> {
     }
 }
 
-#[cfg(all(test, feature = "cli"))]
+#[cfg(feature = "cli")]
+#[cfg(test)]
 mod tests {
     use std::{
         io::{self, Write},

@@ -102,16 +102,19 @@ pub enum SignInRefusal {
 
 impl SignIn {
     /// A new session of a user.
+    #[cfg(any(test, feature = "internals"))]
     pub fn new(user: &User, session: Session) -> Self {
         let known = SignInUser::Known { id: user.id, password_version: user.password_version };
         Self::of(known, SessionStart::New(session))
     }
 
     /// A new user with their first session.
+    #[cfg(any(test, feature = "internals"))]
     pub fn of_new_user(user: &User, session: Session) -> Self {
         Self::of(SignInUser::New(Box::new(user.clone())), SessionStart::New(session))
     }
 
+    #[cfg(any(test, feature = "internals"))]
     fn of(user: SignInUser, start: SessionStart) -> Self {
         Self { user, start, requires: Vec::new(), new_trusted_device: None }
     }

@@ -213,7 +213,7 @@ async fn roles_beyond_the_own_rights_are_not_given(store: &Store) {
             store.grant_role(plain.id, &role, NOW, &granted).await.map(drop),
             store.add_invitation(&invitation, &digest, &effects(EventKind::UserAdded)).await,
             store.import_users(vec![new.clone()], vec![], vec![], NOW, &imported).await.map(drop),
-            store.add_user(&new, None, None, &effects(EventKind::UserAdded)).await,
+            store.add_user(&new, &effects(EventKind::UserAdded)).await,
         ];
         let refused = outcomes.iter().filter(|o| matches!(o, Err(Error::RoleBeyondAuthority)));
         match is_given {

@@ -20,7 +20,7 @@ use crate::{
             Pages,
             decision::{may_see_reason, path_of},
             text::{LinkTo, Message},
-            view::{MessagePage, Refused},
+            view::{MessagePage, Refused, html},
         },
     },
 };

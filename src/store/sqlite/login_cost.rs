@@ -43,7 +43,7 @@ impl Counted {
         let store = Store::over(Box::new(SqliteEngine::over(database, opened, None)));
         let (name, email) = ("Ada".to_owned(), "ada@example.com".to_owned());
         let user = User::new(Name::parse(name).unwrap(), Email::parse(email).unwrap(), None, NOW);
-        store.add_user(&user, None, None, &Effects::NONE).await.unwrap();
+        store.add_user(&user, &Effects::NONE).await.unwrap();
         let client = ClientInfo::new([192, 0, 2, 1].into(), "an app");
         Self { store, user, client, asked, steps }
     }
@@ -60,7 +60,7 @@ impl Counted {
         let requester = Requester::new(self.client.clone());
         let effects = Effects::from(Event::by_user(user.id, &requester, NOW, kind));
         let written = store.sign_in(SignIn::new(&user, session), &effects).await.unwrap();
-        assert_eq!(written, SignInWritten::Begun);
+        assert!(matches!(written, SignInWritten::Begun(_)));
         (self.asked.load(Ordering::Relaxed) - asked, self.steps.load(Ordering::Relaxed) - steps)
     }
 

@@ -1,7 +1,7 @@
 //! What an emergency has replaced and revoked, in lines. The command prints the English ones.
 
 use super::counted;
-use crate::{http::api::admin::emergency::EmergencyReport, language::Language};
+use crate::{account::emergency::EmergencyReport, language::Language};
 
 impl EmergencyReport {
     /// What was replaced and revoked.

@@ -25,7 +25,7 @@ use crate::{
     },
     account::{order::Needs, proof::is_fresh},
     event::{Administrator, Right},
-    http::{Error, admin::scopes_of},
+    http::Error,
     user::{User, UserId},
 };
 

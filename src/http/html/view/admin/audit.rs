@@ -71,7 +71,7 @@ impl AuditTrail<'_> {
     /// The name of each kind, its words, and whether it is chosen. In the order of the words.
     fn kinds(&self) -> Vec<(&'static str, &'static str, bool)> {
         let (_, chosen) = &self.typed[1];
-        let kinds = self.page.texts().events.kinds().into_iter();
+        let kinds = kinds_by_title(self.page.texts().language).into_iter();
         kinds.map(|(name, words)| (name.as_str(), words, name.as_str() == chosen)).collect()
     }
 
