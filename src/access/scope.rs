@@ -12,7 +12,14 @@ macro_rules! scopes {
             $($(#[$attribute])* $scope,)+
         }
 
-        impl Scope {
+        /// What somebody needs to do something.
+pub(crate) trait Needs {
+    const SCOPE: Scope;
+    /// Whether a person must have signed in within the last 10 minutes.
+    const FRESH: bool;
+}
+
+impl Scope {
             pub const ALL: &[Self] = &[$(Self::$scope),+];
 
             /// The name in settings, keys and the API.

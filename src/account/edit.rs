@@ -2,7 +2,7 @@
 
 use super::{
     effects::email_changed,
-    order::{Attempts, Order, OrderError},
+    user_order::{Attempts, Order, OrderError},
 };
 use crate::{
     Doorward,

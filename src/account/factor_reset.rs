@@ -6,8 +6,8 @@ use super::{
     effects::{factor_notice, one_time_of},
     has_failure,
     one_time::{self, FoundSecret},
-    order::{Order, OrderError, require_found},
     sign_in::user_by_password,
+    user_order::{Order, OrderError, require_found},
 };
 use crate::{
     Doorward,

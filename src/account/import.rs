@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::order::{OrderError, check_given, subject};
+use super::user_order::{OrderError, check_given, subject};
 use crate::{
     Doorward,
     credential::{factor::FactorKind, totp::TotpSecret},

@@ -9,9 +9,9 @@ use super::{
     enumeration::on_tick,
     has_failure,
     one_time::{charge_guess, publish_wrong_code},
-    order::check_given,
-    roles::{RoleError, parse as parse_role},
+    roles::parse as parse_role,
     sign_in::begin_attempt,
+    user_order::{RoleError, check_given},
 };
 use crate::{
     Caller, Doorward,

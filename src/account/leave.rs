@@ -2,8 +2,8 @@
 
 use super::{
     effects::account_deleted,
-    order::{Order, OrderError},
     proof::{ConfirmError, Proof, confirm},
+    user_order::{Order, OrderError},
 };
 use crate::{
     Caller, Doorward,

@@ -1,6 +1,5 @@
 //! Finding one user.
 
-use super::order::OrderError;
 use crate::{
     Doorward, store,
     user::{EmailKey, User, UserId},
@@ -15,11 +14,6 @@ pub(crate) async fn user_by_id_or_email(
         Ok(id) => doorward.user_by_id(id).await,
         Err(_) => doorward.user_by_email(id_or_email).await,
     }
-}
-
-/// The user with this id, who must exist.
-pub(super) async fn require(doorward: &Doorward, id: UserId) -> Result<User, OrderError> {
-    doorward.user_by_id(id).await?.ok_or(OrderError::NoSuchUser)
 }
 
 impl Doorward {

@@ -50,6 +50,7 @@ mod tests;
 pub(crate) mod trusted_devices;
 mod unanswered;
 pub(crate) mod unlock;
+pub(crate) mod user_order;
 pub(crate) mod verify;
 pub(crate) mod witness;
 
@@ -59,9 +60,8 @@ pub use self::{
     first_factor::SignInError,
     invite::{InvitationTicket, InviteError, Invited, NewInvitation},
     missing_factor::MissingFactor,
-    order::OrderError,
     register::{NewUser, RegisterError},
-    roles::RoleError,
+    user_order::{OrderError, RoleError},
 };
 use crate::{
     Caller, Doorward,

@@ -3,8 +3,8 @@
 use super::{
     InvalidInput,
     effects::{password_changed, with_secret},
-    order::{Attempts, Order, OrderError, require_found},
     proof::{ConfirmError, Proof, confirm},
+    user_order::{Attempts, Order, OrderError, require_found},
 };
 use crate::{
     Caller, Doorward,

@@ -8,8 +8,8 @@ use super::{
     effects::{one_time_of, password_changed},
     has_failure,
     one_time::{self, FoundSecret},
-    order::{Order, OrderError, require_found},
     password::reject_known,
+    user_order::{Order, OrderError, require_found},
 };
 use crate::{
     Doorward,

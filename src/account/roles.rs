@@ -1,24 +1,12 @@
 //! Granting and revoking roles.
 
-use super::order::{Order, OrderError, check_given};
+use super::user_order::{Order, OrderError, RoleError, check_given};
 use crate::{
     Doorward,
     access::admin_role::AdminRoles,
     event::{Administrator, EventKind},
     user::{MAX_ROLES, Role, User, UserId},
 };
-
-/// What is wrong with a role.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum RoleError {
-    /// The text is not a role.
-    #[error("\"{0}\" is not a role: use 1 to 64 letters, digits and _ - : . /")]
-    Invalid(String),
-    /// The user has the maximum number of roles.
-    #[error("the user has {MAX_ROLES} roles already, which is the most that a user can have")]
-    TooMany,
-}
 
 /// Whether nobody has the role `admin`. Only a small service is asked: reading all users of a large one takes long, and its
 /// operator knows how to make an administrator.

@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use super::{
     effects::{account_secured, one_time_of},
-    look_up::require,
-    order::{Attempts, Order, OrderError},
+    user_order::{Attempts, Order, OrderError, require},
 };
 use crate::{
     Doorward,

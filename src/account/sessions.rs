@@ -3,7 +3,7 @@
 use super::{
     effects::sessions_ended,
     keys::valid_of_user,
-    order::{Order, OrderError},
+    user_order::{Order, OrderError},
 };
 use crate::{
     Caller, Doorward,

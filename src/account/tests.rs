@@ -1,6 +1,6 @@
 //! The methods for an embedding app, from registration to deletion.
 
-use super::{factor_reset::FactorResetError, order::Order, *};
+use super::{factor_reset::FactorResetError, user_order::Order, *};
 use crate::{
     Doorward, Settings,
     config::DatabaseUrl,

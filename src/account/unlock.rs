@@ -2,7 +2,7 @@
 
 use super::{
     factor::budget::code_accounts,
-    order::{Order, OrderError, require_found},
+    user_order::{Order, OrderError, require_found},
 };
 use crate::{
     Doorward,

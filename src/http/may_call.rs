@@ -37,8 +37,10 @@ use super::{
     standing::Standing,
 };
 use crate::{
-    access::{policy::Policy, scope::Scope},
-    account::order::Needs,
+    access::{
+        policy::Policy,
+        scope::{Needs, Scope},
+    },
     network::Requester,
 };
 

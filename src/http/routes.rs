@@ -32,8 +32,8 @@ use super::{
 pub use super::{handler::Method, may_call::MayCall};
 use crate::{
     Doorward,
-    access::scope::Scope::*,
-    account::order::{self, Needs},
+    access::scope::{Needs, Scope::*},
+    account::order,
 };
 
 /// Every route of the service.

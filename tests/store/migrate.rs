@@ -189,7 +189,7 @@ async fn changes_during_a_migration_are_detected() {
         }
     };
     let outcome = migrate(&old, &new, NOW, &mut meddle).await;
-    assert!(matches!(outcome, Err(Error::Differs { .. })));
+    assert!(matches!(outcome, Err(Error::Differs { .. })), "{outcome:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -205,14 +205,15 @@ async fn a_difference_in_verified_addresses_is_detected() {
             let (moved, user) = (Arc::clone(&moved), user.clone());
             let meddling = async move {
                 // The time of the change stays the same, so that nothing else differs.
-                let other = |user: &mut User| user.email_verified = !user.email_verified;
+                let verified = !user.email_verified;
+                let other = |edited: &mut User| edited.email_verified = verified;
                 edit(&moved, user.id, user.updated_at, other, &Effects::NONE).await.unwrap();
             };
             tokio::task::block_in_place(|| tokio::runtime::Handle::current().block_on(meddling));
         }
     };
     let outcome = migrate(&old, &new, NOW, &mut meddle).await;
-    assert!(matches!(outcome, Err(Error::Differs { .. })));
+    assert!(matches!(outcome, Err(Error::Differs { .. })), "{outcome:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -232,7 +233,7 @@ async fn a_difference_in_mail_is_detected() {
         }
     };
     let outcome = migrate(&old, &new, NOW, &mut meddle).await;
-    assert!(matches!(outcome, Err(Error::Differs { .. })));
+    assert!(matches!(outcome, Err(Error::Differs { .. })), "{outcome:?}");
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ use crate::{
     Doorward,
     account::{
         look_up,
-        order::{self, Order},
+        user_order::{Order, subject},
     },
     http::{Error, admin::Admin},
     user::User,
@@ -41,7 +41,7 @@ impl<O: Order> Admin<O> {
         id_or_email: &str,
     ) -> Result<User, Error> {
         let found = look_up::user_by_id_or_email(doorward, id_or_email).await?;
-        Ok(order::subject(found, self)?)
+        Ok(subject(found, self)?)
     }
 
     /// Carries out the order that the administrator may give.

@@ -4,7 +4,7 @@ use axum::http::{HeaderMap, HeaderValue, header};
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 
 use crate::{
-    account::order::OrderError,
+    account::user_order::OrderError,
     fault::Fault,
     http::Error,
     user::{User, UserVersion},

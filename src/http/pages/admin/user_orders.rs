@@ -10,10 +10,11 @@ use super::{
 use crate::{
     account::{
         order::{
-            self, Delete, Edit, EndSession, EndSessions, GrantRole, MakeFactorReset, MakeResetCode,
-            Order, RequireNewPassword, RevokeRole, Secure, SetPassword, Unlock,
+            Delete, Edit, EndSession, EndSessions, GrantRole, MakeFactorReset, MakeResetCode,
+            RequireNewPassword, RevokeRole, Secure, SetPassword, Unlock,
         },
         secure::{RemovedFactors, SecuredAccount, WayIn},
+        user_order::{Order, subject},
     },
     http::{Error, form::PageForm},
     user::{Email, Name, User},
@@ -27,7 +28,7 @@ fn path(user: &User) -> String {
 impl<O: Order> AdminVisit<O> {
     /// The user in the path, about whom the order is given.
     async fn subject(&self, id: UserPath) -> Result<User, Error> {
-        let subject = order::subject(Some(self.user(id).await?), &self.by);
+        let subject = subject(Some(self.user(id).await?), &self.by);
         subject.map_err(|error| self.in_words(error.into()))
     }
 

@@ -21,9 +21,9 @@ use super::super::{
 use crate::{
     access::{
         guard::RequestFacts,
-        scope::{Scope, Scopes},
+        scope::{Needs, Scope, Scopes},
     },
-    account::{order::Needs, proof::is_fresh},
+    account::proof::is_fresh,
     event::{Administrator, Right},
     http::Error,
     user::{User, UserId},
