@@ -105,7 +105,7 @@ impl Clock {
         Self { now: Arc::new(now), instant: Arc::new(Instant::now) }
     }
 
-    /// The same clock with other instants.
+    /// Replaces the instants of the clock.
     #[must_use]
     pub fn with_instants(self, instant: impl Fn() -> Instant + Send + Sync + 'static) -> Self {
         Self { instant: Arc::new(instant), ..self }

@@ -150,13 +150,13 @@ impl Refused {
         Self { time, by, whom: RefusedCaller::Key(refused), is_forwarded: false }
     }
 
-    /// The same refusal of a request that a proxy has sent for somebody else.
+    /// Marks the request as one that a proxy has sent for somebody else.
     #[must_use]
     pub fn forwarded(self) -> Self {
         Self { is_forwarded: true, ..self }
     }
 
-    /// The same refusal of a person who has used this API key.
+    /// Adds the API key that the person has used.
     #[must_use]
     pub fn with_key(mut self, id: ApiKeyId) -> Self {
         if let RefusedCaller::Known { key, .. } = &mut self.whom {

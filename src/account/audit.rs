@@ -54,7 +54,7 @@ pub(crate) struct AuditPage {
 }
 
 impl AuditPage {
-    /// Of events of which one more was read than the page has.
+    /// `events` has one more than the page if another page follows.
     fn of(mut events: Vec<StoredEvent>, limit: usize) -> Self {
         let has_more = events.len() > limit;
         events.truncate(limit);
@@ -81,7 +81,7 @@ pub(crate) async fn record_export(doorward: &Doorward, by: &Administrator, forma
     doorward.record(doorward.event_by_administrator(by, None, kind)).await;
 }
 
-/// The same events, the oldest first, for an export.
+/// The events of the trail, the oldest first, for an export.
 pub(crate) async fn export(
     doorward: &Doorward,
     filter: &AuditFilter,

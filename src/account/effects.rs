@@ -61,14 +61,14 @@ fn with_way_in(
     Effects { mails: vec![mail], secrets: vec![one_time], ..Effects::NONE }
 }
 
-/// The same effects, with links that lead back to an app.
+/// Lets the links of all mails lead back to an app.
 pub(super) fn leading_to(effects: Effects, target: Option<&MailedTarget>) -> Effects {
     let lead = |mail: Mail| Mail { message: mail.message.leading_to(target), ..mail };
     Effects { mails: effects.mails.into_iter().map(lead).collect(), ..effects }
 }
 
-/// The same work as [`with_secret`] for an address without a user, or for a user who gets another message. Nobody can use
-/// the one-time secret, because its user does not exist.
+/// Does as much work as [`with_secret`], for an address without a user or for a user who gets another message. Nobody can use the
+/// one-time secret, because its user does not exist.
 pub(super) fn without_secret(
     doorward: &Doorward,
     user: Option<UserId>,

@@ -472,8 +472,8 @@ pub(crate) async fn make(
     make_once(doorward, invitation, None, by).await
 }
 
-/// The same, for an order that may arrive twice. One with an id that exists was carried out before, and its invitation is returned
-/// again.
+/// Invites somebody by an order that may arrive twice. One with an id that exists was carried out before, and its invitation is
+/// returned again.
 pub(crate) async fn make_once(
     doorward: &Doorward,
     invitation: NewInvitation,

@@ -104,7 +104,7 @@ pub(crate) async fn register(
     registered.ok_or(RegisterError::NotAllowed)
 }
 
-/// The same, with a passkey in place of a password. Returns `None` if the passkey exists, or its setup was used.
+/// Registers somebody, perhaps with a passkey in place of a password. Returns `None` if the passkey exists, or its setup was used.
 pub(super) async fn register_as(
     doorward: &Doorward,
     registration: Registration,
@@ -323,7 +323,7 @@ pub(crate) async fn create(
     create_once(doorward, user, None, by).await
 }
 
-/// The same, for an order that may arrive twice. One with an id that exists was carried out before, and its user is returned again.
+/// Creates a user by an order that may arrive twice. One with an id that exists was carried out before, and its user is returned again.
 pub(crate) async fn create_once(
     doorward: &Doorward,
     user: NewUser,

@@ -55,7 +55,7 @@ async fn has_open_code(doorward: &Doorward, user: &User) -> Result<bool, store::
     Ok(pending.is_some_and(|one_time| one_time.guesses < MAX_GUESSES))
 }
 
-/// The same as [`send`], unless a mail with a code that can still be typed has been sent.
+/// Sends a mail as [`send`] does, unless one with a code that can still be typed has been sent.
 pub(crate) async fn send_once(
     doorward: &Doorward,
     user: &User,

@@ -269,7 +269,7 @@ mod tests {
     }
 
     impl Entry {
-        /// The same event without its personal part.
+        /// Takes the personal part away.
         fn erased(self) -> Self {
             let commitment = self.commitment();
             Self { personal: None, commitment, ..self }

@@ -14,8 +14,9 @@ use crate::{audit::VerifierKey, event::EventGroup};
 pub(crate) struct AuditSettings {
     /// How many days events are kept; 0 is for ever.
     pub(crate) retention_days: u32,
-    /// The same for sign-ins and for refusals; `None` is as above.
+    /// How many days sign-ins are kept; `None` is as long as other events.
     pub(crate) sign_in_retention_days: Option<u32>,
+    /// How many days refusals are kept; `None` is as long as other events.
     pub(crate) refusal_retention_days: Option<u32>,
     /// Where checkpoints are appended.
     pub(crate) checkpoint_file: Option<PathBuf>,

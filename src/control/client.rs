@@ -55,7 +55,7 @@ impl AdminClient {
         Self::open_with(settings, false).await
     }
 
-    /// The same, for commands that make or encrypt a secret which a server has to read later.
+    /// Opens it for commands that make or encrypt a secret which a server has to read later.
     ///
     /// # Errors
     /// As [`Self::open`].

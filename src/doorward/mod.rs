@@ -138,7 +138,7 @@ impl Doorward {
         self.inner.callers.by_session_cookie(cookie, self.now()).await
     }
 
-    /// The same, for a request that is no use of the session.
+    /// The caller with this session cookie, whose request is no use of the session.
     pub(crate) async fn caller_by_session_cookie_without_use(
         &self,
         cookie: &[u8],
@@ -348,7 +348,7 @@ impl Doorward {
         self.mint().issue(session, reach, self.now())
     }
 
-    /// The same for a session that was just written. Guards of this instance know its holder, also if the database is lost next.
+    /// The token of a session that was just written. Guards of this instance know its holder, also if the database is lost next.
     pub(crate) async fn new_token_of(&self, session: &Session) -> Token {
         let token = self.token_of(session);
         self.inner.callers.remember_token(token.as_str(), self.now()).await;

@@ -53,7 +53,7 @@ impl Doorward {
         Some(self.inner.last_sizes.refresh(self.store()).await?.sizes)
     }
 
-    /// The same, and when it was counted.
+    /// How much the database holds, and when that was counted.
     pub(crate) async fn sizes_at(&self) -> Option<(Sizes, Timestamp)> {
         let measured = self.inner.last_sizes.refresh(self.store()).await?;
         Some((measured.sizes, self.now() - measured.at.elapsed()))

@@ -315,7 +315,7 @@ where
     Ok((head.headers, bytes))
 }
 
-/// The same request, with its body in memory that is wiped.
+/// Reads the body of a request into memory that is wiped.
 pub(super) async fn with_whole_body<S>(request: Request, state: &S) -> Result<Request, Error>
 where
     Doorward: FromRef<S>,

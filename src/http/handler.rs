@@ -49,7 +49,7 @@ impl<S: Clone + Send + Sync + 'static> AnyHandler<S> {
         Self(Arc::new(move |request, state| handler.clone().call(request, state)))
     }
 
-    /// The same handler, called when the whole body has arrived. So whoever sends a request is judged when it is carried out, and not
+    /// Calls the handler when the whole body has arrived. So whoever sends a request is judged when it is carried out, and not
     /// when it begins to arrive: in the meantime they may have lost their rights.
     pub(super) fn after_body(self) -> Self
     where

@@ -56,7 +56,7 @@ pub enum MayCall {
     Client,
     /// An administrator with the scope: the operator on the machine, a user whose role has it, or an API key.
     Admin(Scope),
-    /// The same, but a person must have signed in lately.
+    /// An administrator with the scope, who has signed in lately if they are a person.
     Fresh(Scope),
     /// The operator on the machine.
     Operator,

@@ -43,7 +43,7 @@ impl<G: FromRequestParts<S>, S: Send + Sync> Standing<G, S> {
         Ok(())
     }
 
-    /// The same answer, whose body ends when the caller may not have it any more: the client sees that it is not complete.
+    /// Ends the body of an answer when the caller may not have it any more: the client sees that it is not complete.
     pub(super) fn guard(self, answer: Response) -> Response
     where
         G: Send + 'static,

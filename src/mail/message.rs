@@ -141,7 +141,7 @@ pub enum Message {
 }
 
 impl Message {
-    /// The same message, whose link leads back to an app.
+    /// Lets the link of the message lead back to an app.
     pub fn leading_to(mut self, to: Option<&MailedTarget>) -> Self {
         if let Self::VerifyEmail { target, .. }
         | Self::ResetPassword { target, .. }

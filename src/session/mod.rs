@@ -70,8 +70,8 @@ impl Session {
     }
 
     /// Since when all that the session has proved is proved. Earlier than [`Self::authenticated_at`], if its methods were given
-    /// one after the other. Whoever registers without a password has proved then that it is they who did. A session that has
-    /// lost its proofs has proved nothing.
+    /// one after the other. The registration is the proof of whoever has registered without a password.
+    /// A session that has lost its proofs has proved nothing.
     pub fn verified_at(&self) -> Timestamp {
         let without_proof = match self.authenticated_at == self.created_at {
             true => self.created_at,

@@ -252,7 +252,7 @@ impl<T: Send + 'static> Write<T> {
         events.find_map(|event| Some((event.authority.as_ref()?, event.at)))
     }
 
-    /// The same write, which fails if whoever has ordered it has lost the right to.
+    /// Lets the write fail if whoever has ordered it has lost the right to.
     fn by_right(mut self) -> Self {
         let asked = self.ordered_by().map(|(by, at)| right_statements(by.right(), at));
         let Some(asked) = asked else { return self };
@@ -293,7 +293,7 @@ impl<T: Send + 'static> Write<T> {
         })
     }
 
-    /// The same, and leaves out those for which it returns false.
+    /// Completes the events by the result, and leaves out those for which `complete` returns false.
     pub(super) fn choose_events(
         self,
         complete: impl Fn(&T, &mut Event) -> bool + Send + 'static,
@@ -301,7 +301,7 @@ impl<T: Send + 'static> Write<T> {
         Self { complete: Some(Box::new(complete)), ..self }
     }
 
-    /// The same write without its type, so that the code that runs writes is compiled once and not for each of them. Its events
+    /// The write without its type, so that the code that runs writes is compiled once and not for each of them. Its events
     /// become rows of the audit trail. Those that have figures of the result are inserted when the other statements have run.
     pub(super) fn untyped(self, key: Option<&Arc<AuditKey>>) -> Write<AnyResult> {
         let Self { mut statements, verdict, mut aftermath, given: _, complete } = self;

@@ -360,7 +360,7 @@ impl Callers {
         self.by_cookie(cookie, OWN_PAGES, now).await
     }
 
-    /// The same caller, for a request that is no use of the session: it can idle out meanwhile. Nothing is added to the cache, where
+    /// The caller of a request that is no use of the session: it can idle out meanwhile. Nothing is added to the cache, where
     /// the next use would be compared with this one.
     ///
     /// # Errors
@@ -443,7 +443,7 @@ impl Callers {
         }
     }
 
-    /// The same for an app cookie that was just made.
+    /// Adds an app cookie that was just made to the cache.
     pub async fn remember_app_cookie(&self, cookie: &str, origin: &str, now: Timestamp) {
         if let Some(claims) = self.cookies.read_app_cookie(cookie, origin) {
             let credential = Credential::Cookie { audience: origin.into(), claims };

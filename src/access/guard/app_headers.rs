@@ -65,7 +65,7 @@ pub enum InvalidHeader {
 
 /// Everything but printable ASCII, and `%`.
 pub(crate) const ENCODED: &AsciiSet = &CONTROLS.add(b'%');
-/// The same in an element of a list, whose elements a comma separates.
+/// [`ENCODED`] and the comma, which separates the elements of a list.
 const ENCODED_IN_LIST: &AsciiSet = &ENCODED.add(b',');
 
 impl AppHeaders {

@@ -27,7 +27,7 @@ pub(in crate::http) struct Pages {
     doorward: Doorward,
     site: Site,
     branding: Branding,
-    /// The same with the style sheet of the administration.
+    /// The branding with the style sheet of the administration.
     admin_branding: Branding,
     /// The headers of every page but `Content-Language`. The content security policy is that of a page whose forms stay on
     /// this site.

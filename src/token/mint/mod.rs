@@ -51,7 +51,7 @@ impl KeySet {
         }
     }
 
-    /// The same set, with keys whose tokens can only be refreshed. They are not published.
+    /// Adds keys whose tokens can only be refreshed. They are not published.
     pub fn with_refreshing(self, keys: impl IntoIterator<Item = Arc<SigningKey>>) -> Self {
         Self { refreshing: keys.into_iter().collect(), ..self }
     }

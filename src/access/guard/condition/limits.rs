@@ -17,7 +17,7 @@ pub(super) const MAX_DEPTH: usize = 48;
 const MAX_PARTS: usize = 512;
 /// The most calls of functions. `+` counts as one.
 const MAX_CALLS: usize = 16;
-/// The same within macros, which evaluate their parts for each element.
+/// The most parts and calls within macros, which evaluate them for each element.
 const MAX_PARTS_IN_MACROS: usize = 32;
 const MAX_CALLS_IN_MACROS: usize = 3;
 /// The most elements that a macro goes through.

@@ -54,7 +54,7 @@ pub enum Notice {
 pub enum LinkTo<'a> {
     /// The start page of Doorward.
     Start,
-    /// The same page once more.
+    /// The page that the person came from.
     TryAgain,
     SignIn,
     Account,

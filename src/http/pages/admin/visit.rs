@@ -41,7 +41,7 @@ pub(in crate::http) struct AdminVisit<N> {
     needs: PhantomData<N>,
 }
 
-/// The same, for a page that loads itself again. That is no use of the session: nobody may be looking.
+/// An [`AdminVisit`] to a page that loads itself again. That is no use of the session: nobody may be looking.
 pub(in crate::http) struct LiveAdminVisit<N>(pub(super) AdminVisit<N>);
 
 impl<N> Deref for AdminVisit<N> {
