@@ -47,6 +47,11 @@ impl Language {
         }
     }
 
+    /// The text with this value in the place of `{}`.
+    pub fn fill(self, text: Text, value: &str) -> String {
+        self.choose(text).replacen("{}", value, 1)
+    }
+
     /// The value of `lang` and `Content-Language`.
     pub fn tag(self) -> &'static str {
         match self {
@@ -91,30 +96,8 @@ impl Language {
     }
 }
 
-/// A text in every language.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Text {
-    english: &'static str,
-    german: &'static str,
-}
-
-impl Text {
-    pub const fn new(english: &'static str, german: &'static str) -> Self {
-        Self { english, german }
-    }
-
-    pub fn of(self, language: Language) -> &'static str {
-        match language {
-            Language::English => self.english,
-            Language::German => self.german,
-        }
-    }
-
-    /// The text with this value in the place of `{}`.
-    pub fn with(self, language: Language, value: &str) -> String {
-        self.of(language).replacen("{}", value, 1)
-    }
-}
+/// A text in every language, as [`Language::choose`] takes it.
+pub type Text = [&'static str; 2];
 
 /// A number in groups of three digits, separated by thin spaces.
 pub fn grouped(number: u64) -> String {

@@ -23,7 +23,7 @@ pub fn to_ocsf(record: &Record, number: Option<u64>) -> Value {
     let (activity_id, activity_name) = activity;
     // The schema has no name for it, so it gets that of the kind.
     let own_name = info.filter(|_| activity_id == OcsfType::OTHER);
-    let own_name = own_name.map(|info| info.title.of(Language::English));
+    let own_name = own_name.map(|info| Language::English.choose(info.title));
     let (status_id, status, usual) = match outcome {
         EventOutcome::Success => (1, "Success", Severity::Informational),
         EventOutcome::Failure => (2, "Failure", Severity::Low),
@@ -212,7 +212,7 @@ mod tests {
         assert_eq!(ocsf["type_name"], "Authentication: Other");
         assert_eq!(
             ocsf["activity_name"],
-            EventName::FactorAsked.info().title.of(Language::English)
+            Language::English.choose(EventName::FactorAsked.info().title)
         );
     }
 

@@ -38,7 +38,7 @@ impl<'a> Details<'a> {
         several: Text,
     ) -> Option<String> {
         let count = self.0.get(name)?.as_u64()?;
-        Some(format!("{}.", counted(count, one.of(language), several.of(language))))
+        Some(format!("{}.", counted(count, language.choose(one), language.choose(several))))
     }
 
     /// A number with its noun, as a sentence. A number that is 0 says nothing.

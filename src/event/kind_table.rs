@@ -45,295 +45,295 @@ macro_rules! kinds {
 kinds! {
     Registered => kind("registered", Orders, OcsfType::ACCOUNT_CREATE, info(Own("registered")),
         "somebody has registered",
-        Text::new("Account created", "Konto angelegt")
+        ["Account created", "Konto angelegt"]
     ).shares_type("user.created").says(sentence::roles),
     RegistrationRefused => kind("registration_refused", Refusals, OcsfType::ACCOUNT_CREATE, info(Own("registration refused")),
         "somebody was not registered",
-        Text::new("Sign-up refused", "Registrierung abgelehnt")
+        ["Sign-up refused", "Registrierung abgelehnt"]
     ).failure().says(sentence::registration_refusal),
     UserAdded => kind("user_added", Orders, OcsfType::ACCOUNT_CREATE, info(Order("added")),
         "the operator or an administrator has added a user",
-        Text::new("Account created by an administrator", "Konto von der Verwaltung angelegt")
+        ["Account created by an administrator", "Konto von der Verwaltung angelegt"]
     ).shares_type("user.created"),
     UsersImported => kind("users_imported", Orders, OcsfType::ACCOUNT_CREATE, info(Order("users imported")),
         "users were imported: how many",
-        Text::new("Users imported", "Personen importiert")
+        ["Users imported", "Personen importiert"]
     ).says(sentence::users),
     // The line of `UsersImported` tells of all of them.
     UserImported => kind("user_imported", Orders, OcsfType::ACCOUNT_CREATE, None,
         "an import has added a user: with which roles",
-        Text::new("Account imported", "Konto importiert")
+        ["Account imported", "Konto importiert"]
     ).shares_type("user.created").says(sentence::roles),
     ImportedHashDropped => kind("imported_hash_dropped", Orders, OcsfType::PASSWORD_RESET, None,
         "the imported password hash of a user was deleted",
-        Text::new("Imported password removed", "Übernommenes Passwort entfernt")
+        ["Imported password removed", "Übernommenes Passwort entfernt"]
     ),
     UserChanged => kind("user_changed", Orders, OcsfType::update(Entity::User), info(Own("user changed")),
         "the name or the address of a user has changed",
-        Text::new("Name or e-mail address changed", "Name oder E-Mail-Adresse geändert")
+        ["Name or e-mail address changed", "Name oder E-Mail-Adresse geändert"]
     ).shares_type("user.updated").says(sentence::changed),
     UserDisabled => kind("user_disabled", Orders, OcsfType::ACCOUNT_DISABLE, info(Order("disabled")),
         "a user was disabled: sessions, API keys and trusted browsers have ended",
-        Text::new("Account disabled", "Konto gesperrt")
+        ["Account disabled", "Konto gesperrt"]
     ).shares_type("user.disabled"),
     UserEnabled => kind("user_enabled", Orders, OcsfType::ACCOUNT_ENABLE, info(Order("enabled")),
         "a user was enabled",
-        Text::new("Account enabled", "Konto freigegeben")
+        ["Account enabled", "Konto freigegeben"]
     ).shares_type("user.enabled"),
     UserSecured => kind("user_secured", Orders, OcsfType::PASSWORD_RESET, info(Order("account secured")),
         "everything by which somebody could be in an account was ended",
-        Text::new("Account secured: every way in has ended", "Konto gesichert: alle Zugänge sind beendet")
+        ["Account secured: every way in has ended", "Konto gesichert: alle Zugänge sind beendet"]
     ).says(sentence::secured),
     UserDeleted => kind("user_deleted", Deletions, OcsfType::ACCOUNT_DELETE, info(OwnOrOrder("deleted by the user", "deleted")),
         "a user was deleted",
-        Text::new("Account deleted", "Konto gelöscht")
+        ["Account deleted", "Konto gelöscht"]
     ).shares_type("user.deleted"),
     UnverifiedUserDeleted => kind("unverified_user_deleted", Deletions, OcsfType::ACCOUNT_DELETE,
         warn(Own("unverified user deleted: the owner of the address takes it back")),
         "a user was deleted because the owner of the address has taken it back",
-        Text::new("Unverified account deleted", "Unbestätigtes Konto gelöscht")
+        ["Unverified account deleted", "Unbestätigtes Konto gelöscht"]
     ).shares_type("user.deleted").says(sentence::taken_back),
     RoleGranted => kind("role_granted", Orders, OcsfType::ATTACH_POLICY, info(Order("role set")),
         "a user has got a role",
-        Text::new("Role granted", "Rolle erteilt")
+        ["Role granted", "Rolle erteilt"]
     ).shares_type("user.role_granted").says(sentence::role),
     RoleRevoked => kind("role_revoked", Orders, OcsfType::DETACH_POLICY, info(Order("role set")),
         "a user has lost a role",
-        Text::new("Role revoked", "Rolle entzogen")
+        ["Role revoked", "Rolle entzogen"]
     ).shares_type("user.role_revoked").says(sentence::role),
     AccountExported => kind("account_exported", Orders, OcsfType::read(Entity::User),
         info(OwnOrOrder("account exported by its user", "account exported")),
         "everything about a user was read out",
-        Text::new("Data of the account exported", "Daten des Kontos exportiert")
+        ["Data of the account exported", "Daten des Kontos exportiert"]
     ),
     UsersExported => kind("users_exported", Orders, OcsfType::read(Entity::ALL_USERS), info(Order("all users exported")),
         "all users were read out",
-        Text::new("All users exported", "Alle Personen exportiert")
+        ["All users exported", "Alle Personen exportiert"]
     ).says(sentence::with_hashes),
 
     VerificationRequested => kind("verification_requested", Orders, OcsfType::create(Entity::MAIL), info(Own("verification mail requested")),
         "a mail that verifies the address was asked for",
-        Text::new("Verification mail requested", "Bestätigungsmail angefordert")
+        ["Verification mail requested", "Bestätigungsmail angefordert"]
     ),
     // The new address is stored with the user.
     EmailChangeRequested => kind("email_change_requested", Orders, OcsfType::update(Entity::User),
         info(Own("change of the e-mail address requested")),
         "a mail that changes the address was asked for",
-        Text::new("Change of the e-mail address requested", "Änderung der E-Mail-Adresse angefordert")
+        ["Change of the e-mail address requested", "Änderung der E-Mail-Adresse angefordert"]
     ),
     EmailChangeCancelled => kind("email_change_cancelled", Orders, OcsfType::update(Entity::User),
         info(Own("change of the e-mail address cancelled")),
         "a new address was discarded before it was verified",
-        Text::new("Change of the e-mail address cancelled", "Änderung der E-Mail-Adresse verworfen")
+        ["Change of the e-mail address cancelled", "Änderung der E-Mail-Adresse verworfen"]
     ),
     EmailVerified => kind("email_verified", Orders, OcsfType::update(Entity::User), info(Own("e-mail address verified")),
         "an address was verified",
-        Text::new("E-mail address verified", "E-Mail-Adresse bestätigt")
+        ["E-mail address verified", "E-Mail-Adresse bestätigt"]
     ).shares_type("user.email_verified").says(sentence::purpose),
     EmailVerificationSet => kind("email_verification_set", Orders, OcsfType::update(Entity::User), info(Order("e-mail address verification set")),
         "an address was marked as verified, or as not verified",
-        Text::new("Verification of the e-mail address changed", "Bestätigung der E-Mail-Adresse geändert")
+        ["Verification of the e-mail address changed", "Bestätigung der E-Mail-Adresse geändert"]
     ).shares_type("user.updated").says(sentence::verification),
     // Somebody else may have changed the address.
     EmailRestored => kind("email_restored", Orders, OcsfType::update(Entity::User),
         info(Own("e-mail address restored, password set and all sessions ended")),
         "a change of the address was taken back",
-        Text::new("E-mail address restored", "E-Mail-Adresse wiederhergestellt")
+        ["E-mail address restored", "E-Mail-Adresse wiederhergestellt"]
     ).shares_type("user.updated").severity(Medium),
     MailRequested => kind("mail_requested", Refusals, OcsfType::create(Entity::MAIL), info(Own("mail requested")),
         "a mail with a link or a code was asked for",
-        Text::new("Mail requested", "Mail angefordert")
+        ["Mail requested", "Mail angefordert"]
     ).says(sentence::purpose),
     MailWithheld => kind("mail_withheld", Refusals, OcsfType::create(Entity::MAIL), info(Own("no mail: the address has got too much")),
         "a mail was asked for, to an address that has got too many",
-        Text::new("Mail withheld", "Mail zurückgehalten")
+        ["Mail withheld", "Mail zurückgehalten"]
     ).failure().says(sentence::too_many_mails),
 
     PasswordChanged => kind("password_changed", Orders, OcsfType::PASSWORD_CHANGE, info(OwnOrOrder("password changed", "password set")),
         "a user has another password",
-        Text::new("Password changed", "Passwort geändert")
+        ["Password changed", "Passwort geändert"]
     ).shares_type("user.password_changed"),
     PasswordReset => kind("password_reset", Orders, OcsfType::PASSWORD_RESET, info(Own("password reset")),
         "a user has set a password with a link or code",
-        Text::new("Password reset", "Passwort zurückgesetzt")
+        ["Password reset", "Passwort zurückgesetzt"]
     ).shares_type("user.password_changed"),
     ResetFailed => kind("reset_failed", Refusals, OcsfType::PASSWORD_RESET, info(Own("failed reset")),
         "a link or code to set a password with was wrong",
-        Text::new("Wrong link or code for a new password", "Falscher Link oder Code für ein neues Passwort")
+        ["Wrong link or code for a new password", "Falscher Link oder Code für ein neues Passwort"]
     ).failure(),
     PasswordRemoved => kind("password_removed", Orders, OcsfType::PASSWORD_RESET, info(Order("password removed")),
         "the password of a user was removed",
-        Text::new("Password removed by the administration", "Passwort von der Verwaltung entfernt")
+        ["Password removed by the administration", "Passwort von der Verwaltung entfernt"]
     ),
     ResetCodeCreated => kind("reset_code_created", Orders, OcsfType::PASSWORD_RESET, info(Order("reset code created")),
         "a code to set a password with was made",
-        Text::new("Code for a new password created", "Code für ein neues Passwort erstellt")
+        ["Code for a new password created", "Code für ein neues Passwort erstellt"]
     ),
     UnknownSecret => kind("unknown_secret", Refusals, OcsfType::PREAUTH, info(Own("unknown one-time secret")),
         "the secret in a link was wrong, had expired or was used",
-        Text::new("Unknown link or code", "Unbekannter Link oder Code")
+        ["Unknown link or code", "Unbekannter Link oder Code"]
     ).failure(),
 
     SignedIn => kind("signed_in", SignIns, OcsfType::LOGON, info(Own("logged in")),
         "a user has signed in",
-        Text::new("Signed in", "Angemeldet")
+        ["Signed in", "Angemeldet"]
     ).shares_type("session.created").says(sentence::methods),
     FactorAsked => kind("factor_asked", SignIns, OcsfType::AUTHENTICATION_OTHER, info(Own("asked for the second factor")),
         "the password or code was right, and the second factor was missing",
-        Text::new("Asked for the second factor, after the first one was given", "Nach dem zweiten Faktor gefragt, der erste wurde angegeben")
+        ["Asked for the second factor, after the first one was given", "Nach dem zweiten Faktor gefragt, der erste wurde angegeben"]
     ).says(sentence::methods),
     SignInFailed => kind("sign_in_failed", SignIns, OcsfType::LOGON, info(Own("failed login")),
         "a sign-in has failed: why",
-        Text::new("Sign-in failed", "Anmeldung fehlgeschlagen")
+        ["Sign-in failed", "Anmeldung fehlgeschlagen"]
     ).failure().says(sentence::login_refusal),
     SignedInToApp => kind("signed_in_to_app", SignIns, OcsfType::LOGON, info(Own("signed in to an app")),
         "a browser has carried its session to an app",
-        Text::new("Signed in to an app", "Bei einer App angemeldet")
+        ["Signed in to an app", "Bei einer App angemeldet"]
     ),
     SignedOut => kind("signed_out", SignIns, OcsfType::LOGOFF, info(Own("logged out")),
         "a user has signed out",
-        Text::new("Signed out", "Abgemeldet")
+        ["Signed out", "Abgemeldet"]
     ).shares_type("session.ended"),
     SessionEnded => kind("session_ended", Orders, OcsfType::LOGOFF, info(OwnOrOrder("session ended by its user", "session ended")),
         "a session was ended",
-        Text::new("Session ended", "Sitzung beendet")
+        ["Session ended", "Sitzung beendet"]
     ).shares_type("session.ended"),
     SessionEndedByClient => kind("session_ended_by_client", Orders, OcsfType::LOGOFF, info(Own("session ended by a client")),
         "a program has revoked the token of a session",
-        Text::new("Session ended by an app", "Sitzung von einer App beendet")
+        ["Session ended by an app", "Sitzung von einer App beendet"]
     ).shares_type("session.ended").says(sentence::app),
     SessionsEnded => kind("sessions_ended", Orders, OcsfType::LOGOFF, info(OwnOrOrder("logged out everywhere", "sessions ended")),
         "all sessions of a user were ended",
-        Text::new("All sessions ended", "Alle Sitzungen beendet")
+        ["All sessions ended", "Alle Sitzungen beendet"]
     ).shares_type("session.ended").says(sentence::sessions),
     TokenReused => kind("token_reused", Orders, OcsfType::LOGOFF,
         warn(Own("refresh token reuse: a replaced token was used again, so the session has been ended")),
         "a replaced token was used again, and its session has ended",
-        Text::new("An old token was used again, so the session has ended", "Ein altes Token wurde erneut benutzt, die Sitzung ist beendet")
+        ["An old token was used again, so the session has ended", "Ein altes Token wurde erneut benutzt, die Sitzung ist beendet"]
     ).failure().shares_type("session.ended"),
     SteppedUp => kind("stepped_up", SignIns, OcsfType::AUTHENTICATION_OTHER, info(Own("stepped up")),
         "a user has shown again who they are, or shown more",
-        Text::new("Confirmed again", "Erneut bestätigt")
+        ["Confirmed again", "Erneut bestätigt"]
     ).says(sentence::methods),
 
     FactorAdded => kind("factor_added", Orders, OcsfType::FACTOR_ENABLE, info(Own("second factor added")),
         "a second factor was added",
-        Text::new("Second factor added", "Zweiter Faktor hinzugefügt")
+        ["Second factor added", "Zweiter Faktor hinzugefügt"]
     ).shares_type("factor.added").says(sentence::factor),
     FactorRemoved => kind("factor_removed", Orders, OcsfType::FACTOR_DISABLE, info(Own("second factor removed")),
         "a second factor was removed",
-        Text::new("Second factor removed", "Zweiter Faktor entfernt")
+        ["Second factor removed", "Zweiter Faktor entfernt"]
     ).shares_type("factor.removed").says(sentence::factor),
     PasskeyRenamed => kind("passkey_renamed", Orders, OcsfType::rename(Entity::PASSKEY), info(Own("passkey renamed")),
         "a passkey was renamed",
-        Text::new("Passkey renamed", "Passkey umbenannt")
+        ["Passkey renamed", "Passkey umbenannt"]
     ),
     RecoveryCodesReplaced => kind("recovery_codes_replaced", Orders, OcsfType::update(Entity::RECOVERY_CODES), info(Own("recovery codes replaced")),
         "a user has new recovery codes",
-        Text::new("Recovery codes replaced", "Wiederherstellungscodes ersetzt")
+        ["Recovery codes replaced", "Wiederherstellungscodes ersetzt"]
     ),
     TrustedDeviceRemoved => kind("trusted_device_removed", Orders, OcsfType::delete(Entity::TRUSTED_BROWSER), info(Own("trusted device removed")),
         "a browser is not trusted any more",
-        Text::new("Trusted browser removed", "Vertrauter Browser entfernt")
+        ["Trusted browser removed", "Vertrauter Browser entfernt"]
     ),
     FactorResetCreated => kind("factor_reset_created", Orders, OcsfType::create(Entity::FACTOR_RESET), info(Order("factor reset link created")),
         "a link that removes all second factors of a user was made",
-        Text::new("Link to remove second factors created", "Link zum Entfernen der zweiten Faktoren erstellt")
+        ["Link to remove second factors created", "Link zum Entfernen der zweiten Faktoren erstellt"]
     ),
     FactorsReset => kind("factors_reset", Orders, OcsfType::FACTOR_DISABLE,
         warn(Own("second factors removed by a reset link and all sessions ended")),
         "all second factors of a user were removed with that link",
-        Text::new("All second factors removed", "Alle zweiten Faktoren entfernt")
+        ["All second factors removed", "Alle zweiten Faktoren entfernt"]
     ).shares_type("factor.removed"),
     AccountUnlocked => kind("account_unlocked", Orders, OcsfType::ACCOUNT_UNLOCK, info(Order("unlocked")),
         "failed sign-ins of a user do not count any more",
-        Text::new("Account unlocked after failed sign-ins", "Konto nach fehlgeschlagenen Anmeldungen entsperrt")
+        ["Account unlocked after failed sign-ins", "Konto nach fehlgeschlagenen Anmeldungen entsperrt"]
     ),
 
     Invited => kind("invited", Orders, OcsfType::create(Entity::INVITATION), info(OwnOrOrder("invited by a user", "invited")),
         "somebody was invited",
-        Text::new("Somebody invited", "Jemand eingeladen")
+        ["Somebody invited", "Jemand eingeladen"]
     ).shares_type("invitation.created").says(sentence::roles),
     InvitationRevoked => kind("invitation_revoked", Orders, OcsfType::delete(Entity::INVITATION),
         info(OwnOrOrder("invitation revoked by its user", "invitation revoked")),
         "an invitation was revoked",
-        Text::new("Invitation revoked", "Einladung zurückgezogen")
+        ["Invitation revoked", "Einladung zurückgezogen"]
     ).shares_type("invitation.revoked"),
     EverythingRevoked => kind("everything_revoked", Orders, OcsfType::delete(Entity::EVERYTHING),
         warn(Order("all keys and secrets replaced, and all sessions ended,")),
         "all keys, secrets, sessions, links and codes were replaced or revoked",
-        Text::new("Emergency: everything revoked", "Notfall: alles widerrufen")
+        ["Emergency: everything revoked", "Notfall: alles widerrufen"]
     ).severity(High).says(sentence::revoked),
 
     ServiceStarted => kind("service_started", Orders, OcsfType::START, None,
         "the service has started: its version, changed settings, guards, and whether with a new signing key",
-        Text::new("Service started", "Dienst gestartet")
+        ["Service started", "Dienst gestartet"]
     ).says(sentence::started),
     ServiceStopped => kind("service_stopped", Orders, OcsfType::STOP, None,
         "the service has stopped",
-        Text::new("Service stopped", "Dienst beendet")
+        ["Service stopped", "Dienst beendet"]
     ),
     SigningKeyRotated => kind("signing_key_rotated", Orders, OcsfType::create(Entity::SIGNING_KEY), info(Order("signing key rotated")),
         "a new signing key was published",
-        Text::new("New signing key published", "Neuer Signaturschlüssel veröffentlicht")
+        ["New signing key published", "Neuer Signaturschlüssel veröffentlicht"]
     ).says(sentence::signing_key),
     SigningKeyRevoked => kind("signing_key_revoked", Orders, OcsfType::delete(Entity::SIGNING_KEY), warn(Order("signing key revoked")),
         "the tokens of a signing key are refused",
-        Text::new("Signing key revoked", "Signaturschlüssel widerrufen")
+        ["Signing key revoked", "Signaturschlüssel widerrufen"]
     ).says(sentence::signing_key),
     GuardsReloaded => kind("guards_reloaded", Orders, OcsfType::update(Entity::GUARDS), info(Order("guards reloaded")),
         "the guards were read again",
-        Text::new("Guards read again", "Guards neu geladen")
+        ["Guards read again", "Guards neu geladen"]
     ).says(sentence::guards),
     MailRetried => kind("mail_retried", Orders, OcsfType::SERVICE_OTHER, info(Order("mail tried again")),
         "mail that waited was made due",
-        Text::new("Mail tried again", "Mails erneut versucht")
+        ["Mail tried again", "Mails erneut versucht"]
     ).says(sentence::mails),
     KeyCreated => kind("key_created", Orders, OcsfType::create(Entity::API_KEY), info(Order("API key created")),
         "an API key was made",
-        Text::new("API key created", "API-Schlüssel erstellt")
+        ["API key created", "API-Schlüssel erstellt"]
     ).shares_type("key.created").says(sentence::key_name).personal("name"),
     KeyRevoked => kind("key_revoked", Orders, OcsfType::delete(Entity::API_KEY), info(Order("API key revoked")),
         "an API key was revoked",
-        Text::new("API key revoked", "API-Schlüssel widerrufen")
+        ["API key revoked", "API-Schlüssel widerrufen"]
     ).shares_type("key.revoked").says(sentence::key_name).personal("name"),
     BackupMade => kind("backup_made", Orders, OcsfType::read(Entity::DATABASE), info(Order("backup made")),
         "everything was read out, with all secrets",
-        Text::new("Backup made", "Sicherung erstellt")
+        ["Backup made", "Sicherung erstellt"]
     ),
     BackupRestored => kind("backup_restored", Orders, OcsfType::update(Entity::DATABASE), info(Order("backup restored")),
         "the contents of the database were replaced by those of a backup",
-        Text::new("Backup restored", "Sicherung wiederhergestellt")
+        ["Backup restored", "Sicherung wiederhergestellt"]
     ).says(sentence::made_at),
     DataMoved => kind("data_moved", Orders, OcsfType::read(Entity::DATABASE), info(Order("data copied to another database")),
         "everything was copied to another database",
-        Text::new("Data copied to another database", "Daten in eine andere Datenbank kopiert")
+        ["Data copied to another database", "Daten in eine andere Datenbank kopiert"]
     ).says(sentence::to_database),
     GuardRefused => kind("guard_refused", Refusals, OcsfType::SESSION_OTHER, None,
         "a guard has refused somebody who is signed in",
-        Text::new("Access to an app refused", "Zugang zu einer App verweigert")
+        ["Access to an app refused", "Zugang zu einer App verweigert"]
     ).failure().says(sentence::guard),
     MailGivenUp => kind("mail_given_up", Orders, OcsfType::SERVICE_OTHER, None,
         "no mail server has taken a mail",
-        Text::new("A mail could not be delivered", "Eine Mail war nicht zustellbar")
+        ["A mail could not be delivered", "Eine Mail war nicht zustellbar"]
     ).failure().says(sentence::delivery_failure).personal("failure"),
     AuditExported => kind("audit_exported", Orders, OcsfType::read(Entity::AUDIT_TRAIL), info(Order("audit trail exported")),
         "events of the trail were read out",
-        Text::new("Audit trail exported", "Protokoll exportiert")
+        ["Audit trail exported", "Protokoll exportiert"]
     ).says(sentence::format),
     // Who had access to the lost secret can have changed what is older.
     AuditSecretReplaced => kind("audit_secret_replaced", Deletions, OcsfType::update(Entity::AUDIT_SECRET),
         warn(Own("the audit trail goes on under a new name: its secret was lost")),
         "the secret of the trail was lost, and the trail goes on under a new name",
-        Text::new("Secret of the audit trail replaced", "Geheimnis des Protokolls ersetzt")
+        ["Secret of the audit trail replaced", "Geheimnis des Protokolls ersetzt"]
     ).severity(High),
     TrailPruned => kind("trail_pruned", Orders, OcsfType::delete(Entity::AUDIT_TRAIL), None,
         "events have reached the end of their retention: of which groups, and before which time",
-        Text::new("Old events deleted", "Alte Ereignisse gelöscht")
+        ["Old events deleted", "Alte Ereignisse gelöscht"]
     ).says(sentence::pruned),
     EventsLeftOut => kind("events_left_out", Refusals, OcsfType::SERVICE_OTHER, None,
         "more was refused than is recorded: how much",
-        Text::new("Events that were not recorded", "Nicht aufgezeichnete Ereignisse")
+        ["Events that were not recorded", "Nicht aufgezeichnete Ereignisse"]
     ).says(left_out),
 }
 
@@ -355,10 +355,10 @@ impl EventName {
 
     /// What the kind with this name in the audit trail is called on pages.
     pub(super) fn title(name: &str, language: Language) -> String {
-        const UNKNOWN: Text = Text::new("Unknown event", "Unbekanntes Ereignis");
+        const UNKNOWN: Text = ["Unknown event", "Unbekanntes Ereignis"];
         match Self::parse(name) {
-            Some(kind) => kind.info().title.of(language).into(),
-            None => format!("{} ({name})", UNKNOWN.of(language)),
+            Some(kind) => language.choose(kind.info().title).into(),
+            None => format!("{} ({name})", language.choose(UNKNOWN)),
         }
     }
 }

@@ -11,23 +11,21 @@ pub fn record_words(
     details: &Map<String, Value>,
     language: Language,
 ) -> (String, Option<String>) {
-    const ONLY_REPORTED: Text = Text::new(
-        "Access to an app would have been refused",
-        "Zugang zu einer App wäre verweigert worden",
-    );
+    const ONLY_REPORTED: Text =
+        ["Access to an app would have been refused", "Zugang zu einer App wäre verweigert worden"];
     let Some(info) = EventName::parse(kind).map(EventName::info) else {
         return (EventName::title(kind, language), None);
     };
     let details = Details::of(details);
     let title = if details.is("onlyReported") { ONLY_REPORTED } else { info.title };
     let sentence = info.sentence.and_then(|sentence| sentence(&details, language));
-    (title.of(language).into(), sentence)
+    (language.choose(title).into(), sentence)
 }
 
 /// All kinds with their titles, in the order of the alphabet.
 pub fn kinds_by_title(language: Language) -> Vec<(EventName, &'static str)> {
     let mut titles: Vec<_> =
-        EventName::ALL.iter().map(|kind| (*kind, kind.info().title.of(language))).collect();
+        EventName::ALL.iter().map(|kind| (*kind, language.choose(kind.info().title))).collect();
     titles.sort_by_cached_key(|(_, title)| sort_key(title));
     titles
 }

@@ -13,169 +13,164 @@ use crate::{
 
 type Sentence = Option<String>;
 
-const SESSION: [Text; 2] = [Text::new("session", "Sitzung"), Text::new("sessions", "Sitzungen")];
+const SESSION: [Text; 2] = [["session", "Sitzung"], ["sessions", "Sitzungen"]];
 
 pub(super) fn registration_refusal(of: &Details<'_>, language: Language) -> Sentence {
     let words = match of.registration_refusal()? {
-        RegistrationRefusal::NotInvited => Text::new("Without an invitation.", "Ohne Einladung."),
+        RegistrationRefusal::NotInvited => ["Without an invitation.", "Ohne Einladung."],
         RegistrationRefusal::Closed => {
-            Text::new("Nobody can create an account.", "Niemand kann ein Konto anlegen.")
+            ["Nobody can create an account.", "Niemand kann ein Konto anlegen."]
         }
         RegistrationRefusal::Condition => {
-            Text::new("The condition is not true.", "Die Bedingung ist nicht erfüllt.")
+            ["The condition is not true.", "Die Bedingung ist nicht erfüllt."]
         }
-        RegistrationRefusal::WrongInvitation => Text::new(
+        RegistrationRefusal::WrongInvitation => [
             "The invitation is wrong, has expired or was used.",
             "Die Einladung ist falsch, abgelaufen oder schon benutzt.",
-        ),
+        ],
         RegistrationRefusal::AddressTaken => {
-            Text::new("The address has an account.", "Die Adresse hat schon ein Konto.")
+            ["The address has an account.", "Die Adresse hat schon ein Konto."]
         }
     };
-    Some(words.of(language).into())
+    Some(language.choose(words).into())
 }
 
 pub(super) fn login_refusal(of: &Details<'_>, language: Language) -> Sentence {
     let words = match of.login_refusal()? {
-        LoginRefusal::UnknownAddress => Text::new("Unknown address.", "Unbekannte Adresse."),
-        LoginRefusal::Disabled => Text::new("The account is disabled.", "Das Konto ist gesperrt."),
+        LoginRefusal::UnknownAddress => ["Unknown address.", "Unbekannte Adresse."],
+        LoginRefusal::Disabled => ["The account is disabled.", "Das Konto ist gesperrt."],
         LoginRefusal::NoPassword => {
-            Text::new("The account has no password.", "Das Konto hat kein Passwort.")
+            ["The account has no password.", "Das Konto hat kein Passwort."]
         }
-        LoginRefusal::WrongPassword => Text::new("Wrong password.", "Falsches Passwort."),
-        LoginRefusal::WrongCode => Text::new("Wrong code of a mail.", "Falscher Code einer Mail."),
-        LoginRefusal::WrongFactor => Text::new("Wrong second factor.", "Falscher zweiter Faktor."),
-        LoginRefusal::FactorUsed => Text::new(
+        LoginRefusal::WrongPassword => ["Wrong password.", "Falsches Passwort."],
+        LoginRefusal::WrongCode => ["Wrong code of a mail.", "Falscher Code einer Mail."],
+        LoginRefusal::WrongFactor => ["Wrong second factor.", "Falscher zweiter Faktor."],
+        LoginRefusal::FactorUsed => [
             "The code of the second factor was used before.",
             "Der Code des zweiten Faktors wurde schon benutzt.",
-        ),
+        ],
         LoginRefusal::Unverified => {
-            Text::new("The address is not verified.", "Die Adresse ist nicht bestätigt.")
+            ["The address is not verified.", "Die Adresse ist nicht bestätigt."]
         }
         LoginRefusal::AccountThrottled => {
-            Text::new("Too many attempts on the account.", "Zu viele Versuche bei diesem Konto.")
+            ["Too many attempts on the account.", "Zu viele Versuche bei diesem Konto."]
         }
         LoginRefusal::NetworkThrottled => {
-            Text::new("Too many attempts from the network.", "Zu viele Versuche aus diesem Netz.")
+            ["Too many attempts from the network.", "Zu viele Versuche aus diesem Netz."]
         }
-        LoginRefusal::Gone => Text::new(
+        LoginRefusal::Gone => [
             "The account has changed in the meantime.",
             "Das Konto hat sich währenddessen geändert.",
-        ),
+        ],
     };
-    Some(words.of(language).into())
+    Some(language.choose(words).into())
 }
 
 pub(super) fn purpose(of: &Details<'_>, language: Language) -> Sentence {
     let words = match of.purpose()? {
-        Purpose::VerifyEmail => {
-            Text::new("To verify the address.", "Um die Adresse zu bestätigen.")
-        }
-        Purpose::ChangeEmail => Text::new("To change the address.", "Um die Adresse zu ändern."),
-        Purpose::RestoreEmail => Text::new(
+        Purpose::VerifyEmail => ["To verify the address.", "Um die Adresse zu bestätigen."],
+        Purpose::ChangeEmail => ["To change the address.", "Um die Adresse zu ändern."],
+        Purpose::RestoreEmail => [
             "To take back a change of the address.",
             "Um eine Änderung der Adresse rückgängig zu machen.",
-        ),
+        ],
         Purpose::ResetPassword | Purpose::OperatorReset => {
-            Text::new("To set a new password.", "Um ein neues Passwort festzulegen.")
+            ["To set a new password.", "Um ein neues Passwort festzulegen."]
         }
-        Purpose::SignIn => Text::new("To sign in.", "Um sich anzumelden."),
-        Purpose::Invitation => Text::new("With an invitation.", "Mit einer Einladung."),
+        Purpose::SignIn => ["To sign in.", "Um sich anzumelden."],
+        Purpose::Invitation => ["With an invitation.", "Mit einer Einladung."],
         Purpose::FactorReset => {
-            Text::new("To remove all second factors.", "Um alle zweiten Faktoren zu entfernen.")
+            ["To remove all second factors.", "Um alle zweiten Faktoren zu entfernen."]
         }
     };
-    Some(words.of(language).into())
+    Some(language.choose(words).into())
 }
 
 pub(super) fn factor(of: &Details<'_>, language: Language) -> Sentence {
     let words = match of.factor()? {
-        FactorKind::Passkey => Text::new("A passkey.", "Ein Passkey."),
-        FactorKind::SecurityKey => Text::new("A security key.", "Ein Sicherheitsschlüssel."),
-        FactorKind::Totp => Text::new("An authenticator app.", "Eine Authenticator-App."),
+        FactorKind::Passkey => ["A passkey.", "Ein Passkey."],
+        FactorKind::SecurityKey => ["A security key.", "Ein Sicherheitsschlüssel."],
+        FactorKind::Totp => ["An authenticator app.", "Eine Authenticator-App."],
     };
-    Some(words.of(language).into())
+    Some(language.choose(words).into())
 }
 
 /// How somebody has proved who they are.
 pub(super) fn methods(of: &Details<'_>, language: Language) -> Sentence {
     let words = |method: Method| match method {
-        Method::Password => Text::new("a password", "Passwort"),
-        Method::MailedCode => Text::new("a mailed code", "Code aus einer Mail"),
-        Method::Totp => Text::new("a code of an app", "Code einer App"),
-        Method::Passkey => Text::new("a passkey", "Passkey"),
-        Method::SecurityKey => Text::new("a security key", "Sicherheitsschlüssel"),
-        Method::RecoveryCode => Text::new("a recovery code", "Wiederherstellungscode"),
-        Method::TrustedDevice => Text::new("a trusted browser", "vertrautem Browser"),
+        Method::Password => ["a password", "Passwort"],
+        Method::MailedCode => ["a mailed code", "Code aus einer Mail"],
+        Method::Totp => ["a code of an app", "Code einer App"],
+        Method::Passkey => ["a passkey", "Passkey"],
+        Method::SecurityKey => ["a security key", "Sicherheitsschlüssel"],
+        Method::RecoveryCode => ["a recovery code", "Wiederherstellungscode"],
+        Method::TrustedDevice => ["a trusted browser", "vertrautem Browser"],
     };
     let methods: Vec<_> =
-        of.methods().into_iter().map(|method| words(method).of(language)).collect();
-    let and = Text::new("and", "und").of(language);
+        of.methods().into_iter().map(|method| language.choose(words(method))).collect();
+    let and = language.choose(["and", "und"]);
     let methods = match methods.split_last()? {
         (last, []) => (*last).to_owned(),
         (last, others) => format!("{} {and} {last}", others.join(", ")),
     };
-    Some(Text::new("With {}.", "Mit {}.").with(language, &methods))
+    Some(language.fill(["With {}.", "Mit {}."], &methods))
 }
 
 pub(super) fn changed(of: &Details<'_>, language: Language) -> Sentence {
     let words = match (of.is("name"), of.is("email")) {
-        (true, true) => Text::new("Both.", "Beide."),
-        (true, false) => Text::new("The name.", "Der Name."),
-        (false, true) => Text::new("The address.", "Die Adresse."),
+        (true, true) => ["Both.", "Beide."],
+        (true, false) => ["The name.", "Der Name."],
+        (false, true) => ["The address.", "Die Adresse."],
         (false, false) => return None,
     };
-    Some(words.of(language).into())
+    Some(language.choose(words).into())
 }
 
 pub(super) fn verification(of: &Details<'_>, language: Language) -> Sentence {
     let words = match of.is("verified") {
-        true => Text::new("It counts as verified.", "Sie gilt als bestätigt."),
-        false => Text::new("It counts as not verified.", "Sie gilt als nicht bestätigt."),
+        true => ["It counts as verified.", "Sie gilt als bestätigt."],
+        false => ["It counts as not verified.", "Sie gilt als nicht bestätigt."],
     };
-    Some(words.of(language).into())
+    Some(language.choose(words).into())
 }
 
 pub(super) fn taken_back(_: &Details<'_>, language: Language) -> Sentence {
-    let words = Text::new(
+    let words = [
         "The owner of the address has taken it back.",
         "Die Person, der die Adresse gehört, hat sie zurückgeholt.",
-    );
-    Some(words.of(language).into())
+    ];
+    Some(language.choose(words).into())
 }
 
 pub(super) fn too_many_mails(_: &Details<'_>, language: Language) -> Sentence {
-    let words = Text::new(
-        "The address has got too many mails.",
-        "Die Adresse hat zu viele Mails bekommen.",
-    );
-    Some(words.of(language).into())
+    let words = ["The address has got too many mails.", "Die Adresse hat zu viele Mails bekommen."];
+    Some(language.choose(words).into())
 }
 
 pub(super) fn role(of: &Details<'_>, language: Language) -> Sentence {
-    Some(Text::new("Role {}.", "Rolle {}.").with(language, of.text("role")?))
+    Some(language.fill(["Role {}.", "Rolle {}."], of.text("role")?))
 }
 
 pub(super) fn roles(of: &Details<'_>, language: Language) -> Sentence {
-    let words = Text::new("With the roles {}.", "Mit den Rollen {}.");
-    Some(words.with(language, &of.list("roles")?))
+    let words = ["With the roles {}.", "Mit den Rollen {}."];
+    Some(language.fill(words, &of.list("roles")?))
 }
 
 pub(super) fn with_hashes(of: &Details<'_>, language: Language) -> Sentence {
-    let words = Text::new("With their password hashes.", "Mit den Hashes ihrer Passwörter.");
-    of.is("hashes").then(|| words.of(language).into())
+    let words = ["With their password hashes.", "Mit den Hashes ihrer Passwörter."];
+    of.is("hashes").then(|| language.choose(words).into())
 }
 
 pub(super) fn app(of: &Details<'_>, language: Language) -> Sentence {
-    Some(Text::new("App {}.", "App {}.").with(language, of.text("client")?))
+    Some(language.fill(["App {}.", "App {}."], of.text("client")?))
 }
 
 pub(super) fn users(of: &Details<'_>, language: Language) -> Sentence {
-    of.counted("count", language, Text::new("user", "Person"), Text::new("users", "Personen"))
+    of.counted("count", language, ["user", "Person"], ["users", "Personen"])
 }
 
 pub(super) fn mails(of: &Details<'_>, language: Language) -> Sentence {
-    of.counted("count", language, Text::new("mail", "Mail"), Text::new("mails", "Mails"))
+    of.counted("count", language, ["mail", "Mail"], ["mails", "Mails"])
 }
 
 pub(super) fn sessions(of: &Details<'_>, language: Language) -> Sentence {
@@ -186,10 +181,10 @@ pub(super) fn sessions(of: &Details<'_>, language: Language) -> Sentence {
 /// What ended when an account was secured.
 pub(super) fn secured(of: &Details<'_>, language: Language) -> Sentence {
     let [session, sessions] = SESSION;
-    let key = Text::new("API key", "API-Schlüssel");
-    let keys = Text::new("API keys", "API-Schlüssel");
-    let factor = Text::new("second factor removed", "zweiter Faktor entfernt");
-    let factors = Text::new("second factors removed", "zweite Faktoren entfernt");
+    let key = ["API key", "API-Schlüssel"];
+    let keys = ["API keys", "API-Schlüssel"];
+    let factor = ["second factor removed", "zweiter Faktor entfernt"];
+    let factors = ["second factors removed", "zweite Faktoren entfernt"];
     join([
         of.counted_if_any("sessions", language, session, sessions),
         of.counted_if_any("apiKeys", language, key, keys),
@@ -200,8 +195,8 @@ pub(super) fn secured(of: &Details<'_>, language: Language) -> Sentence {
 /// What an emergency has revoked.
 pub(super) fn revoked(of: &Details<'_>, language: Language) -> Sentence {
     let [session, sessions] = SESSION;
-    let password = Text::new("password", "Passwort");
-    let passwords = Text::new("passwords", "Passwörter");
+    let password = ["password", "Passwort"];
+    let passwords = ["passwords", "Passwörter"];
     join([
         of.counted_if_any("sessions", language, session, sessions),
         of.counted_if_any("passwords", language, password, passwords),
@@ -210,73 +205,73 @@ pub(super) fn revoked(of: &Details<'_>, language: Language) -> Sentence {
 
 pub(super) fn guard(of: &Details<'_>, language: Language) -> Sentence {
     let words = match of.is("onlyReported") {
-        true => Text::new(
+        true => [
             "Guard {} only reports: the person was admitted.",
             "Guard {} berichtet nur: Die Person wurde eingelassen.",
-        ),
-        false => Text::new("By the guard {}.", "Durch den Guard {}."),
+        ],
+        false => ["By the guard {}.", "Durch den Guard {}."],
     };
-    Some(words.with(language, of.text("guard")?))
+    Some(language.fill(words, of.text("guard")?))
 }
 
 pub(super) fn guards(of: &Details<'_>, language: Language) -> Sentence {
-    let list = |name, words: Text| of.list(name).map(|guards| words.with(language, &guards));
+    let list = |name, words: Text| of.list(name).map(|guards| language.fill(words, &guards));
     join([
-        list("added", Text::new("New: {}.", "Neu: {}.")),
-        list("changed", Text::new("Changed: {}.", "Geändert: {}.")),
-        list("removed", Text::new("Removed: {}.", "Entfernt: {}.")),
+        list("added", ["New: {}.", "Neu: {}."]),
+        list("changed", ["Changed: {}.", "Geändert: {}."]),
+        list("removed", ["Removed: {}.", "Entfernt: {}."]),
     ])
 }
 
 pub(super) fn signing_key(of: &Details<'_>, language: Language) -> Sentence {
-    Some(Text::new("Key {}.", "Schlüssel {}.").with(language, of.text("kid")?))
+    Some(language.fill(["Key {}.", "Schlüssel {}."], of.text("kid")?))
 }
 
 pub(super) fn key_name(of: &Details<'_>, language: Language) -> Sentence {
-    Some(Text::new("“{}”.", "„{}“.").with(language, of.text("name")?))
+    Some(language.fill(["“{}”.", "„{}“."], of.text("name")?))
 }
 
 pub(super) fn started(of: &Details<'_>, language: Language) -> Sentence {
-    let version = Text::new("Version {}.", "Version {}.");
-    let guards = Text::new("Guards: {}.", "Guards: {}.");
-    let new_key = Text::new("With a new signing key.", "Mit einem neuen Signaturschlüssel.");
+    let version = ["Version {}.", "Version {}."];
+    let guards = ["Guards: {}.", "Guards: {}."];
+    let new_key = ["With a new signing key.", "Mit einem neuen Signaturschlüssel."];
     join([
-        of.text("version").map(|text| version.with(language, text)),
-        of.names("guards").map(|names| guards.with(language, &names)),
-        of.is("newSigningKey").then(|| new_key.of(language).into()),
+        of.text("version").map(|text| language.fill(version, text)),
+        of.names("guards").map(|names| language.fill(guards, &names)),
+        of.is("newSigningKey").then(|| language.choose(new_key).into()),
     ])
 }
 
 pub(super) fn delivery_failure(of: &Details<'_>, language: Language) -> Sentence {
-    let words = Text::new("The failure: “{}”.", "Der Fehler: „{}“.");
-    Some(words.with(language, of.text("failure")?))
+    let words = ["The failure: “{}”.", "Der Fehler: „{}“."];
+    Some(language.fill(words, of.text("failure")?))
 }
 
 pub(super) fn format(of: &Details<'_>, language: Language) -> Sentence {
-    Some(Text::new("As {}.", "Als {}.").with(language, of.text("format")?))
+    Some(language.fill(["As {}.", "Als {}."], of.text("format")?))
 }
 
 pub(super) fn made_at(of: &Details<'_>, language: Language) -> Sentence {
-    let words = Text::new("Made on {}.", "Vom {}.");
-    Some(words.with(language, &of.moment("madeAt", language)?))
+    let words = ["Made on {}.", "Vom {}."];
+    Some(language.fill(words, &of.moment("madeAt", language)?))
 }
 
 pub(super) fn to_database(of: &Details<'_>, language: Language) -> Sentence {
-    Some(Text::new("To {}.", "Nach {}.").with(language, of.text("to")?))
+    Some(language.fill(["To {}.", "Nach {}."], of.text("to")?))
 }
 
 /// Which events have reached the end of their retention.
 pub(super) fn pruned(of: &Details<'_>, language: Language) -> Sentence {
     let sentence = |(group, time): (EventGroup, String)| {
         let words = match group {
-            EventGroup::SignIns => Text::new("Sign-ins before {}.", "Anmeldungen vor dem {}."),
-            EventGroup::Refusals => Text::new("Refusals before {}.", "Ablehnungen vor dem {}."),
+            EventGroup::SignIns => ["Sign-ins before {}.", "Anmeldungen vor dem {}."],
+            EventGroup::Refusals => ["Refusals before {}.", "Ablehnungen vor dem {}."],
             EventGroup::Orders => {
-                Text::new("Changes and orders before {}.", "Änderungen und Anordnungen vor dem {}.")
+                ["Changes and orders before {}.", "Änderungen und Anordnungen vor dem {}."]
             }
-            EventGroup::Deletions => Text::new("Deletions before {}.", "Löschungen vor dem {}."),
+            EventGroup::Deletions => ["Deletions before {}.", "Löschungen vor dem {}."],
         };
-        Some(words.with(language, &time))
+        Some(language.fill(words, &time))
     };
     join(of.group_times("before", language)?.map(sentence))
 }
