@@ -55,7 +55,7 @@ pub(crate) async fn end_reused_session(
     requester: &Requester,
 ) -> Result<(), store::Error> {
     let now = doorward.now();
-    let Ok(replaced) = doorward.mint().read_to_refresh(token, now) else { return Ok(()) };
+    let Ok(replaced) = doorward.mint().read_to_refresh(token) else { return Ok(()) };
     let Claims { user_id, session_id, token_id, expires_at, .. } = replaced.claims;
     let reused = ReusedToken { user_id, session_id, token_id, expires_at };
     let effects = match doorward.store().user_by_id(user_id).await? {

@@ -52,7 +52,7 @@ pub(crate) async fn status(doorward: &Doorward) -> Status {
     let last_backup = settings.folder().and_then(|folder| DataFolder::last_backup(folder).ok());
     Status {
         version: env!("CARGO_PKG_VERSION"),
-        schema: doorward.store().schema(),
+        schema: doorward.store().kind().schema(),
         opened_at: doorward.opened_at(),
         listening: doorward.listen_address(),
         settings: config::keys().map(|key| (key.name, key.value(settings))).collect(),

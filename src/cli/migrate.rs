@@ -101,9 +101,7 @@ impl Migrate {
         );
         Ok(())
     }
-}
 
-impl Migrate {
     /// Gives the database the schema of this version, as the start of a server does.
     fn adapt(&self, settings: &Settings) -> anyhow::Result<()> {
         settings.database.ensure_exists()?;

@@ -5,6 +5,8 @@ mod administrator;
 mod authority;
 mod counts;
 mod details;
+#[cfg(test)]
+pub(crate) mod expected;
 mod failed_logins;
 mod id;
 mod kind;

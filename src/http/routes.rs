@@ -460,10 +460,10 @@ fn guard(path: &'static str, kind: GuardKind) -> Route {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::{BTreeMap, BTreeSet};
+    use std::collections::BTreeSet;
 
     use super::*;
-    use crate::{access::guard::RESERVED_NAMES, event::EventName, http::paths::GUARD_PREFIX};
+    use crate::{access::guard::RESERVED_NAMES, event::expected, http::paths::GUARD_PREFIX};
 
     #[test]
     fn every_route_below_the_prefix_of_guards_reserves_its_name() {
@@ -480,43 +480,14 @@ mod tests {
         assert!(!routes().iter().any(|route| route.path.starts_with(prefix)));
     }
 
-    #[derive(serde::Deserialize)]
-    struct Orders {
-        operations: BTreeMap<String, Leaves>,
-    }
-
-    #[derive(serde::Deserialize)]
-    #[serde(untagged)]
-    enum Leaves {
-        Kinds(Vec<String>),
-        /// Why it leaves nothing.
-        Nothing(String),
-    }
-
-    /// `tests/audit/test_orders.py` gives the orders and compares the kinds.
     #[test]
     fn every_operation_of_administrators_leaves_an_event_or_says_why_it_leaves_none() {
-        let orders =
-            std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/audit/orders.toml");
-        let text = &std::fs::read_to_string(orders).unwrap();
-        let Orders { operations } = toml::from_str(text).unwrap();
         let all: BTreeSet<_> = routes()
             .iter()
             .filter(|route| route.path.starts_with("/api/admin/"))
             .map(|route| format!("{} {}", route.method.as_str(), route.path))
             .collect();
-        assert_eq!(operations.keys().cloned().collect::<BTreeSet<_>>(), all);
-        for (operation, leaves) in operations {
-            match leaves {
-                Leaves::Kinds(kinds) => assert!(
-                    !kinds.is_empty() && kinds.iter().all(|kind| EventName::parse(kind).is_some()),
-                    "{operation}"
-                ),
-                Leaves::Nothing(reason) => {
-                    assert!(reason.len() > 10, "{operation}");
-                }
-            }
-        }
+        assert_eq!(expected::names_of("operations"), all);
     }
 
     #[test]

@@ -384,15 +384,8 @@ pub enum Error {
     Failed(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
-impl Store {
-    /// The number of the newest schema that this version knows, to which a start migrates the database.
-    pub fn schema(&self) -> usize {
-        self.engine.kind().schema()
-    }
-}
-
 impl engine::DatabaseKind {
-    /// The number of the newest schema that this version knows.
+    /// The number of the newest schema that this version knows, to which a start migrates the database.
     pub fn schema(self) -> usize {
         match self {
             Self::Sqlite => sqlite::SCHEMA,

@@ -7,7 +7,7 @@ from documents import Block, all_blocks
 # test_commands.py and test_settings.py run these, with the exceptions in exceptions.py.
 RUN = {"console", "sh", "toml"}
 # What is shown: output of programs, and what other programs read. `text` and a block without a language are for output only.
-SHOWN = {"", "crontab", "dockerfile", "html", "http", "ini", "js", "json", "python", "rooms", "rust", "sql", "text", "ts", "yaml"}
+SHOWN = {"", "crontab", "dockerfile", "html", "http", "http-rooms", "ini", "js", "json", "python", "rooms", "rust", "sql", "text", "ts", "yaml"}
 # The program in a line of a shell, also after a prompt, a variable or another program. A message begins with `doorward: `, and prose
 # has backquotes.
 COMMAND = re.compile(r"(^|[\s|;&(])(\S*/)?doorward +(-{1,2})?[a-z]", re.MULTILINE)

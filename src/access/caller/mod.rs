@@ -230,9 +230,6 @@ impl PresentedBy {
     }
 }
 
-/// Reads a token and checks everything but its signature.
-type ReadToken = for<'t> fn(&TokenMint, &'t str, Timestamp) -> Result<Unverified<'t>, InvalidToken>;
-
 /// The cookies of Doorward's own pages.
 const OWN_PAGES: &str = "";
 
@@ -303,7 +300,7 @@ impl Callers {
         let claims = match &cached {
             Some((_, claims)) if now < claims.expires_at => Ok(*claims),
             Some(_) => Err(Unauthenticated::Expired.into()),
-            None => self.check_token(token, TokenMint::read, now),
+            None => self.check_token(token, |mint, token| mint.read(token, now), now),
         };
         let was_cached = cached.is_some();
         let caller = match claims {
@@ -517,11 +514,11 @@ impl Callers {
     fn check_token(
         &self,
         token: &[u8],
-        read: ReadToken,
+        read: impl for<'t> FnOnce(&TokenMint, &'t str) -> Result<Unverified<'t>, InvalidToken>,
         now: Timestamp,
     ) -> Result<Claims, AuthError> {
         let token = str::from_utf8(token).map_err(|_| Unauthenticated::NotOurs)?;
-        match self.check_signature(read(&self.mint, token, now), now) {
+        match self.check_signature(read(&self.mint, token), now) {
             // Another instance may have added the key since the connection was lost.
             Err(InvalidToken::NotOurs)
                 if !self.is_connected() && !self.mint.knows_key_of(token) =>

@@ -126,7 +126,7 @@ impl Serve {
             %address,
             url = doorward.public_base(),
             version = env!("CARGO_PKG_VERSION"),
-            schema = doorward.store().schema(),
+            schema = doorward.store().kind().schema(),
             data = overview.data,
             settings = overview.settings,
             common_passwords = overview.common_passwords,

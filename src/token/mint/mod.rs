@@ -239,7 +239,6 @@ impl TokenMint {
     pub(crate) fn read_to_refresh<'t>(
         &self,
         token: &'t str,
-        _: Timestamp,
     ) -> Result<Unverified<'t>, InvalidToken> {
         self.read_parts(token, KeySet::by_header_to_refresh).ok_or(InvalidToken::NotOurs)
     }
