@@ -26,6 +26,15 @@ pub enum FaultKind {
     /// The password is the user's own name or e-mail address.
     OwnNameOrEmail,
     EmailTaken,
+    InvalidRole,
+    /// A key has no scope, or one that its maker cannot give.
+    InvalidScope,
+    /// It is not a condition in CEL.
+    InvalidCondition,
+    /// A key cannot be valid for this long.
+    KeyLifetime,
+    /// An invitation cannot be valid for this long.
+    InvitationLifetime,
     /// It is not JSON of the expected shape. Forms of pages have no such fault.
     Malformed,
 }
@@ -50,6 +59,11 @@ impl Fault {
 
     const fn fixed(kind: FaultKind, message: &'static str) -> Self {
         Self { kind, message: Cow::Borrowed(message) }
+    }
+
+    /// A value that breaks a rule with this message.
+    pub fn new(kind: FaultKind, message: impl Into<Cow<'static, str>>) -> Self {
+        Self { kind, message: message.into() }
     }
 
     pub fn too_short(minimum: usize) -> Self {
@@ -86,7 +100,7 @@ impl Fault {
 
     /// A value that breaks another rule.
     pub fn malformed(message: impl Into<Cow<'static, str>>) -> Self {
-        Self { kind: FaultKind::Malformed, message: message.into() }
+        Self::new(FaultKind::Malformed, message)
     }
 
     pub fn kind(&self) -> FaultKind {

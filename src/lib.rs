@@ -138,8 +138,8 @@ pub use self::{
         policy::{Authenticated, Designated, Policy, SignedIn},
     },
     account::{
-        Failure, InvalidInput, InvitationTicket, InviteError, Invited, MissingFactor,
-        NewInvitation, NewSession, NewUser, OrderError, RegisterError, RoleError, SignInError,
+        Error as AccountError, InvalidInput, InvitationTicket, Invited, MissingFactor,
+        NewInvitation, NewSession, NewUser,
     },
     clock::Timestamp,
     config::{Settings, SettingsError},

@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, thread, time::Duration};
 
 use tokio::{runtime::Handle, sync::oneshot};
 
+use super::Error;
 use crate::{
     Doorward,
     audit::{
@@ -159,12 +160,10 @@ pub(crate) async fn verify(
     checkpoints: Vec<SignedCheckpoint>,
     key: Option<VerifierKey>,
     by: &Administrator,
-) -> Result<Report, store::Error> {
-    let under_way =
-        || store::Error::Unavailable("another verification is under way: try again later".into());
+) -> Result<Report, Error> {
     let begun = match by.actor {
         Actor::Operator(_) => None,
-        _ => Some(doorward.begin_verification().ok_or_else(under_way)?),
+        _ => Some(doorward.begin_verification().ok_or(Error::VerificationUnderWay)?),
     };
     let (doorward, runtime) = (doorward.clone(), Handle::current());
     let (done, made) = oneshot::channel();
@@ -176,7 +175,7 @@ pub(crate) async fn verify(
     });
     spawned.map_err(|error| store::Error::Unavailable(error.to_string()))?;
     let panicked = |_| store::Error::Failed("the thread of the verification has panicked".into());
-    made.await.map_err(panicked)?
+    Ok(made.await.map_err(panicked)??)
 }
 
 /// Compares the trail for as long as it is wanted.
@@ -674,7 +673,7 @@ mod tests {
         let right = Right::Key { key: ApiKeyId::random(), owner: None };
         let machine = Administrator::by_right(Authority::new(right, [].into()), &requester);
         let refused = verify(&doorward, vec![], None, &machine).await;
-        assert!(matches!(refused, Err(store::Error::Unavailable(_))), "{refused:?}");
+        assert!(matches!(refused, Err(Error::VerificationUnderWay)), "{refused:?}");
         intact(&doorward, &[]).await;
         drop(under_way);
         let _ = verify(&doorward, vec![], None, &machine).now_or_never();

@@ -1,11 +1,10 @@
 //! Changing a user's name and e-mail address.
 
 use super::{
-    Failure,
+    Error,
     effects::{charge_mail, mail, with_secret},
     enumeration::on_tick,
-    has_failure,
-    proof::{ConfirmError, Proof, confirm},
+    proof::{Proof, confirm},
 };
 use crate::{
     Caller, Doorward,
@@ -17,24 +16,6 @@ use crate::{
     token::one_time::Purpose,
     user::{Email, Name, User},
 };
-
-/// Why nothing was changed.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum ChangeError {
-    #[error("the password is wrong")]
-    WrongPassword,
-    /// As [`ConfirmError::SignInAgain`].
-    #[error("the user has to sign in again")]
-    SignInAgain,
-    #[error("the e-mail address is taken")]
-    EmailTaken,
-    #[error("there is no such user")]
-    NoSuchUser,
-    #[error(transparent)]
-    Failed(Failure),
-}
-
-has_failure!(ChangeError);
 
 /// What to change.
 #[derive(Default)]
@@ -58,18 +39,13 @@ pub(crate) async fn change(
     change: Change,
     proof: Proof,
     requester: &Requester,
-) -> Result<Changed, ChangeError> {
+) -> Result<Changed, Error> {
     let (user, Change { name, email }) = (&caller.user, change);
     let mut confirmed = None;
     if email.is_some() {
         // Like a registration, this reveals whether an address is taken, so both share one budget.
         doorward.throttle().charge_sign_up(requester, doorward.instant())?;
-        let user = confirm(doorward, user, proof, requester).await;
-        confirmed = Some(user.map_err(|error| match error {
-            ConfirmError::WrongPassword => ChangeError::WrongPassword,
-            ConfirmError::SignInAgain => ChangeError::SignInAgain,
-            ConfirmError::Failed(failure) => ChangeError::Failed(failure),
-        })?);
+        confirmed = Some(confirm(doorward, user, proof, requester).await?);
     }
     let name = name.filter(|name| *name != user.name);
     let mut email = email.filter(|email| *email != user.email);
@@ -85,12 +61,10 @@ pub(crate) async fn change(
     let kind = EventKind::UserChanged { name: name.is_some(), email: email.is_some() };
     let effects = doorward.event_by_caller(caller, requester, kind).into();
     let (store, now) = (doorward.store(), doorward.now());
-    match store.change_user(user.id, name.as_ref(), email.as_ref(), now, &effects).await {
-        Ok(Some(user)) => Ok(Changed { user, pending_email }),
-        Ok(None) => Err(ChangeError::NoSuchUser),
-        Err(store::Error::EmailTaken) => Err(ChangeError::EmailTaken),
-        Err(error) => Err(error.into()),
-    }
+    let changed = store.change_user(user.id, name.as_ref(), email.as_ref(), now, &effects).await?;
+    // The user may have been deleted since the session was checked.
+    let user = changed.ok_or(Error::SessionEnded)?;
+    Ok(Changed { user, pending_email })
 }
 
 /// Mails a link to the new address, which becomes the user's when the link is used.
@@ -100,7 +74,7 @@ async fn request_email(
     user: &User,
     new: &Email,
     requester: &Requester,
-) -> Result<(), ChangeError> {
+) -> Result<(), Error> {
     let request = queue_link(doorward, caller, user, new, requester);
     // Where nothing tells whether the address is taken, the time does not either.
     if doorward.signs_up_silently() { on_tick(request).await } else { request.await }
@@ -112,7 +86,7 @@ async fn queue_link(
     user: &User,
     new: &Email,
     requester: &Requester,
-) -> Result<(), ChangeError> {
+) -> Result<(), Error> {
     let language = requester.language;
     let earlier = charge_mail(doorward, new, MailPurpose::ByUsers, requester)?;
     let owner = doorward.store().user_by_email(&new.key()).await?;
@@ -122,7 +96,7 @@ async fn queue_link(
     effects.events.push(doorward.event_by_caller(caller, requester, kind));
     if let Some(owner) = owner.filter(|owner| owner.id != user.id) {
         if !doorward.signs_up_silently() {
-            return Err(ChangeError::EmailTaken);
+            return Err(Error::EmailTaken);
         }
         // The address is pending as a free one would be, but nobody gets the secret.
         let (id, message) = (Some(owner.id), Message::AlreadyRegistered);
@@ -138,7 +112,7 @@ pub(crate) async fn send_again(
     doorward: &Doorward,
     caller: &Caller,
     requester: &Requester,
-) -> Result<bool, ChangeError> {
+) -> Result<bool, Error> {
     let user = &caller.user;
     let Some(new) = pending_email(doorward, user).await? else { return Ok(false) };
     request_email(doorward, caller, user, &new, requester).await?;

@@ -1,8 +1,9 @@
 //! What an administrator changes in the record of a user: the name, the address, its mark, and whether the user is disabled.
 
 use super::{
+    Error,
     effects::email_changed,
-    user_order::{Attempts, Order, OrderError},
+    user_order::{Attempts, Order},
 };
 use crate::{
     Doorward,
@@ -46,7 +47,7 @@ impl Edit {
         doorward: &Doorward,
         user: &User,
         effects: impl Fn(&User, &User) -> Effects,
-    ) -> Result<Edited, OrderError> {
+    ) -> Result<Edited, Error> {
         let mut attempts = Attempts::with(user);
         loop {
             let read = attempts.next(doorward).await?;
@@ -59,18 +60,18 @@ impl Edit {
             match doorward.store().edit_user(&read, &edited, &effects).await? {
                 Conditional::Done => return Ok(Edited { user: edited, has_changed: true }),
                 Conditional::Changed => {}
-                Conditional::Gone => return Err(OrderError::NoSuchUser),
+                Conditional::Gone => return Err(Error::NoSuchUser),
             }
         }
     }
 
     /// Refuses a record of another version than the expected one. A mark is for the address that the administrator has seen.
-    fn check_read(&self, seen: &User, read: &User) -> Result<(), OrderError> {
+    fn check_read(&self, seen: &User, read: &User) -> Result<(), Error> {
         let is_other_version = self.version.is_some_and(|version| version != read.version());
         let marks_other_address =
             self.email_verified == Some(true) && self.email.is_none() && read.email != seen.email;
         match is_other_version || marks_other_address {
-            true => Err(OrderError::UserChanged),
+            true => Err(Error::UserChanged),
             false => Ok(()),
         }
     }
@@ -100,7 +101,7 @@ impl Order for Edit {
         doorward: &Doorward,
         user: &User,
         by: &Administrator,
-    ) -> Result<Edited, OrderError> {
+    ) -> Result<Edited, Error> {
         self.apply(doorward, user, |read, edited| effects(doorward, read, edited, by)).await
     }
 }
@@ -136,7 +137,7 @@ impl Doorward {
     ///
     /// # Errors
     /// If there is no such user.
-    pub async fn disable_user(&self, user: UserId) -> Result<(), OrderError> {
+    pub async fn disable_user(&self, user: UserId) -> Result<(), Error> {
         self.order(Edit::disabled(true), user).await.map(drop)
     }
 
@@ -144,7 +145,7 @@ impl Doorward {
     ///
     /// # Errors
     /// If there is no such user.
-    pub async fn enable_user(&self, user: UserId) -> Result<(), OrderError> {
+    pub async fn enable_user(&self, user: UserId) -> Result<(), Error> {
         self.order(Edit::disabled(false), user).await.map(drop)
     }
 
@@ -153,10 +154,10 @@ impl Doorward {
     ///
     /// # Errors
     /// If there is no such user, or the user has another address.
-    pub async fn verify_email(&self, id: UserId, email: &str) -> Result<bool, OrderError> {
-        let user = self.user_by_id(id).await?.ok_or(OrderError::NoSuchUser)?;
+    pub async fn verify_email(&self, id: UserId, email: &str) -> Result<bool, Error> {
+        let user = self.user_by_id(id).await?.ok_or(Error::NoSuchUser)?;
         if user.email.key() != EmailKey::of(email) {
-            return Err(OrderError::UserChanged);
+            return Err(Error::UserChanged);
         }
         let verified = Edit::verified(true).carry_out(self, &user, &Administrator::APP).await?;
         Ok(verified.has_changed)

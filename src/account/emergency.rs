@@ -2,13 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::effects::password_removed;
+use super::{Error, effects::password_removed};
 use crate::{
     Doorward,
     clock::Timestamp,
     event::{Administrator, EventKind},
     store::{self, Effects, NewPasswords, Revoked},
-    token::{shared_secret::SharedSecret, signing_keys},
+    token::shared_secret::SharedSecret,
     user::{Role, User},
 };
 
@@ -42,22 +42,22 @@ pub(crate) fn parse_new_passwords(text: &str) -> Option<NewPasswords> {
     }
 }
 
-/// Why not everything was replaced and revoked. It can be repeated.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum EmergencyError {
-    #[error("{0}: run it again, because not everything is revoked")]
-    Keys(#[from] signing_keys::Error),
-    #[error("{0}: run it again, because not everything is revoked")]
-    Store(#[from] store::Error),
-}
-
 /// Replaces the secret of cookies and all signing keys, ends all sessions, and makes all links, codes and invitations void. The
 /// database comes last: its change tells other instances to read the secret and the keys again.
 pub(crate) async fn run(
     doorward: &Doorward,
     new_passwords: &NewPasswords,
     by: &Administrator,
-) -> Result<EmergencyReport, EmergencyError> {
+) -> Result<EmergencyReport, Error> {
+    let done = replace_and_revoke(doorward, new_passwords, by).await;
+    done.map_err(|error| Error::NotAllRevoked(error.into()))
+}
+
+async fn replace_and_revoke(
+    doorward: &Doorward,
+    new_passwords: &NewPasswords,
+    by: &Administrator,
+) -> Result<EmergencyReport, Error> {
     let secret = SharedSecret::random();
     doorward.keys().replace_cookie_secret(&secret).await?;
     doorward.use_cookie_secret(secret);

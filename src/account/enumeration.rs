@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
 
 use super::{
-    Failure,
+    Error,
     effects::{may_mail, without_secret},
 };
 use crate::{
@@ -31,7 +31,7 @@ pub(super) async fn request_mail(
     requester: &Requester,
     purpose: Purpose,
     effects_for: impl FnOnce(&User) -> Effects,
-) -> Result<(), Failure> {
+) -> Result<(), Error> {
     let earlier = doorward.throttle().charge_mail_request(requester, doorward.instant())?;
     let budget = match purpose {
         Purpose::SignIn => MailPurpose::SignIn,

@@ -2,12 +2,11 @@
 //! must also know it, so the link alone opens no account.
 
 use super::{
-    Failure,
+    Error,
     effects::{factor_notice, one_time_of},
-    has_failure,
     one_time::{self, FoundSecret},
     sign_in::user_by_password,
-    user_order::{Order, OrderError, require_found},
+    user_order::{Order, require_found},
 };
 use crate::{
     Doorward,
@@ -27,21 +26,6 @@ pub(crate) struct FactorResetTicket {
     pub(crate) link: Option<String>,
 }
 
-/// Why no second factor was removed.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum FactorResetError {
-    /// The link is wrong, expired or used. The error does not say which.
-    #[error("the link is wrong, has expired or was used")]
-    WrongLink,
-    /// The user has a password, and it is missing or wrong. The link can still be used.
-    #[error("the password is missing or wrong")]
-    WrongPassword,
-    #[error(transparent)]
-    Failed(Failure),
-}
-
-has_failure!(FactorResetError);
-
 /// Makes a link that removes all second factors of a user, once within 30 minutes. It replaces any earlier one. The user is told.
 pub(crate) struct MakeFactorReset;
 
@@ -53,7 +37,7 @@ impl Order for MakeFactorReset {
         doorward: &Doorward,
         user: &User,
         by: &Administrator,
-    ) -> Result<FactorResetTicket, OrderError> {
+    ) -> Result<FactorResetTicket, Error> {
         let one_time = one_time_of(doorward, user, Purpose::FactorReset);
         let secret = doorward.one_time_secrets().secret(one_time.id, one_time.purpose);
         let message = Message::FactorResetLink { at: doorward.now().millis() };
@@ -75,17 +59,17 @@ pub(crate) async fn use_link(
     secret: SecretDigest,
     password: Option<Password>,
     requester: &Requester,
-) -> Result<User, FactorResetError> {
+) -> Result<User, Error> {
     let presented = LinkOrCode::Secret(secret);
     let found = one_time::find(doorward, &[Purpose::FactorReset], &presented, requester).await?;
     let Some(FoundSecret { one_time, user, guess: _ }) = found else {
-        return Err(FactorResetError::WrongLink);
+        return Err(Error::WrongCode);
     };
     if user.has_password() {
-        let password = password.ok_or(FactorResetError::WrongPassword)?;
+        let password = password.ok_or(Error::WrongPassword)?;
         let proved = user_by_password(doorward, &user.email.key(), password, requester).await?;
         if proved.is_none_or(|proved| proved.id != user.id) {
-            return Err(FactorResetError::WrongPassword);
+            return Err(Error::WrongPassword);
         }
     }
     let message = Message::FactorsReset { at: doorward.now().millis() };
@@ -93,5 +77,5 @@ pub(crate) async fn use_link(
     let effects = factor_notice(doorward, &user, requester.language, message).with(event);
     let usage = OneTimeUse::ResetFactors;
     let used = doorward.store().use_one_time(&one_time, usage, &effects, doorward.now()).await?;
-    used.ok_or(FactorResetError::WrongLink)
+    used.ok_or(Error::WrongCode)
 }

@@ -1,8 +1,7 @@
 //! Signing in with a first factor. If the person holds a second one, they are asked for it.
 
 use super::{
-    Failure, OpenedSession, has_failure,
-    missing_factor::MissingFactor,
+    Error, OpenedSession,
     session_start::{Authentication, NotBegun, SessionFor, begin_session},
     trusted_devices::trusted,
     unanswered,
@@ -15,24 +14,6 @@ use crate::{
     token::one_time::OneTime,
     user::User,
 };
-
-/// Why a login failed.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum SignInError {
-    /// The address is unknown, the password is wrong or not set, or the user is disabled. The error does not say
-    /// which.
-    #[error("the e-mail address or the password is wrong")]
-    WrongCredentials,
-    /// The password is right, and the user holds a second factor, which is still missing.
-    #[error("a second factor is missing")]
-    FactorMissing(Box<MissingFactor>),
-    /// Throttling, hashing or the database.
-    #[error(transparent)]
-    Failed(Failure),
-}
-
-has_failure!(SignInError);
 
 /// What a person has given.
 #[derive(Clone, Copy)]
@@ -74,7 +55,7 @@ impl SignInOptions {
 /// Signs in a user who has given a first factor. A browser that they trust stands in for the second one.
 ///
 /// # Errors
-/// [`SignInError::WrongCredentials`] if the user has changed in the meantime, does not trust the browser any more, or the code was
+/// [`Error::WrongCredentials`] if the user has changed in the meantime, does not trust the browser any more, or the code was
 /// used.
 pub(super) async fn sign_in_with(
     doorward: &Doorward,
@@ -82,7 +63,7 @@ pub(super) async fn sign_in_with(
     factor: FirstFactor<'_>,
     options: &SignInOptions,
     requester: &Requester,
-) -> Result<OpenedSession, SignInError> {
+) -> Result<OpenedSession, Error> {
     let (now, persistence) = (doorward.now(), options.persistence);
     let mut methods = Methods::at(now, [factor.method()]);
     let mut requires = Vec::from_iter(factor.requirement());
@@ -101,25 +82,21 @@ pub(super) async fn sign_in_with(
             let user = use_up(doorward, user, factor).await?;
             let missing =
                 unanswered::ask(doorward, &user, methods, persistence, None, requester).await?;
-            Err(SignInError::FactorMissing(Box::new(missing)))
+            Err(Error::FactorMissing(Box::new(missing)))
         }
-        Err(NotBegun::Refused(_)) => Err(SignInError::WrongCredentials),
+        Err(NotBegun::Refused(_)) => Err(Error::WrongCredentials),
         Err(NotBegun::Store(error)) => Err(error.into()),
     }
 }
 
 /// Uses up a first factor of which the second is missing. Returns the user after it.
-async fn use_up(
-    doorward: &Doorward,
-    user: &User,
-    factor: FirstFactor<'_>,
-) -> Result<User, SignInError> {
+async fn use_up(doorward: &Doorward, user: &User, factor: FirstFactor<'_>) -> Result<User, Error> {
     match factor {
         FirstFactor::Password => Ok(user.clone()),
         FirstFactor::MailedCode(code) => {
             let (usage, now) = (OneTimeUse::FirstFactor, doorward.now());
             let used = doorward.store().use_one_time(code, usage, &Effects::NONE, now).await?;
-            used.ok_or(SignInError::WrongCredentials)
+            used.ok_or(Error::WrongCredentials)
         }
     }
 }

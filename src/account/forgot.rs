@@ -2,9 +2,9 @@
 //! address.
 
 use super::{
+    Error,
     effects::{leading_to, with_secret},
     enumeration::request_mail,
-    one_time::MailError,
 };
 use crate::{
     Doorward,
@@ -19,14 +19,14 @@ pub(crate) async fn forgot(
     email: Email,
     requester: &Requester,
     target: Option<&MailedTarget>,
-) -> Result<(), MailError> {
+) -> Result<(), Error> {
     if !doorward.sends_mail() {
-        return Err(MailError::NeedsMail);
+        return Err(Error::NeedsMail);
     }
     let (purpose, language) = (Purpose::ResetPassword, requester.language);
     // To the stored address, not to the one in the request: both have the same key but need not be the same mailbox.
     let requested = request_mail(doorward, email, requester, purpose, |user| {
         leading_to(with_secret(doorward, user, purpose, &user.email, language), target)
     });
-    Ok(requested.await?)
+    requested.await
 }

@@ -2,7 +2,10 @@
 
 use std::collections::HashMap;
 
-use super::user_order::{OrderError, check_given, subject};
+use super::{
+    Error,
+    user_order::{check_given, subject},
+};
 use crate::{
     Doorward,
     credential::{factor::FactorKind, totp::TotpSecret},
@@ -56,7 +59,7 @@ pub(crate) async fn drop_hashes(
     doorward: &Doorward,
     users: &[UserId],
     by: &Administrator,
-) -> Result<usize, OrderError> {
+) -> Result<usize, Error> {
     // Before the first is dropped.
     for user in users {
         if let Some(user) = doorward.user_by_id(*user).await? {

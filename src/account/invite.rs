@@ -5,18 +5,18 @@ use std::{ops::RangeInclusive, time::Duration};
 use zeroize::Zeroizing;
 
 use super::{
-    Failure, InvalidInput, effects,
+    Error, InvalidInput, effects,
     enumeration::on_tick,
-    has_failure,
     one_time::{charge_guess, publish_wrong_code},
     roles::parse as parse_role,
     sign_in::begin_attempt,
-    user_order::{RoleError, check_given},
+    user_order::check_given,
 };
 use crate::{
     Caller, Doorward,
     access::{policy::SignedIn, registration::RegistrationPolicy, scope::Scope},
     event::{Administrator, Event, EventKind},
+    fault::{Fault, FaultKind},
     language::Language,
     mail::{Mail, MailId, Message, link},
     network::Requester,
@@ -35,41 +35,6 @@ const LIFETIMES: RangeInclusive<Duration> = Duration::from_secs(5 * 60)..=days(9
 const fn days(count: u64) -> Duration {
     Duration::from_secs(count * 24 * 60 * 60)
 }
-
-/// Why nobody was invited.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum InviteError {
-    /// The address is not valid.
-    #[error(transparent)]
-    Invalid(InvalidInput),
-    /// A role is not valid, or there are too many.
-    #[error(transparent)]
-    Role(RoleError),
-    /// The lifetime is too short or too long.
-    #[error("an invitation is valid for 5 minutes to 90 days")]
-    Lifetime,
-    /// The setting `invitations.allow` refuses the user, or their address is not verified.
-    #[error("this user may not invite others")]
-    NotAllowed,
-    /// Registration is closed, even for those who are invited.
-    #[error("nobody can register: registration is \"closed\"")]
-    Closed,
-    /// A user has this e-mail address.
-    #[error("a user has this e-mail address already")]
-    EmailTaken,
-    /// Somebody else has invited this address.
-    #[error("the e-mail address is invited already")]
-    AlreadyInvited,
-    /// The id of this order is that of an earlier one, which was another order.
-    #[error("the key of this order was used for another one: send another Idempotency-Key")]
-    OtherOrder,
-    /// Throttling or the database.
-    #[error(transparent)]
-    Failed(Failure),
-}
-
-has_failure!(InviteError);
 
 /// An invitation that was made.
 #[derive(Debug)]
@@ -125,15 +90,17 @@ async fn by_administrator(
     delivery: Delivery,
     id: Option<InvitationId>,
     by: &Administrator,
-) -> Result<Invited, InviteError> {
+) -> Result<Invited, Error> {
     if !LIFETIMES.contains(&lifetime) {
-        return Err(InviteError::Lifetime);
+        let message = "an invitation is valid for 5 minutes to 90 days";
+        let fault = Fault::new(FaultKind::InvitationLifetime, message);
+        return Err(InvalidInput { field: "lifetime", fault }.into());
     }
     if let Some(id) = id
         && let Some(made) = doorward.store().invitation_by_id(id, doorward.now()).await?
     {
         let is_same = made.email == email && made.roles == roles;
-        return if is_same { Ok(invited(doorward, made)) } else { Err(InviteError::OtherOrder) };
+        return if is_same { Ok(invited(doorward, made)) } else { Err(Error::OtherOrder) };
     }
     check_usable(doorward, &email).await?;
     let event = |kind| doorward.event_by_administrator(by, None, kind);
@@ -148,17 +115,17 @@ pub(crate) async fn by_user(
     caller: &Caller,
     email: Email,
     requester: &Requester,
-) -> Result<Invited, InviteError> {
+) -> Result<Invited, Error> {
     let inviter = &*caller.user;
     if !may_be_inviter(doorward, inviter) {
-        return Err(InviteError::NotAllowed);
+        return Err(Error::MayNotInvite);
     }
     doorward.throttle().charge_invitation(inviter.id, doorward.instant())?;
     check_usable(doorward, &email).await?;
     // An invitation by the operator may grant roles, which a user must not take away.
     let earlier = doorward.store().invitation_by_email(&email.key(), doorward.now()).await?;
     if earlier.is_some_and(|earlier| earlier.invited_by != Some(inviter.id)) {
-        return Err(InviteError::AlreadyInvited);
+        return Err(Error::AlreadyInvited);
     }
     let mut earlier = 0;
     if doorward.sends_mail() {
@@ -188,15 +155,15 @@ fn may_be_inviter(doorward: &Doorward, user: &User) -> bool {
         && settings.invitations.allows(user, doorward.now())
 }
 
-async fn check_usable(doorward: &Doorward, email: &Email) -> Result<(), InviteError> {
+async fn check_usable(doorward: &Doorward, email: &Email) -> Result<(), Error> {
     if doorward.settings().registration == RegistrationPolicy::Closed {
-        return Err(InviteError::Closed);
+        return Err(Error::RegistrationClosed);
     }
     // Where registration does not tell whether an address is taken, an invitation does not either.
     if !doorward.signs_up_silently()
         && doorward.store().user_by_email(&email.key()).await?.is_some()
     {
-        return Err(InviteError::EmailTaken);
+        return Err(Error::EmailTaken);
     }
     Ok(())
 }
@@ -217,7 +184,7 @@ async fn add(
     inviter: Option<&User>,
     delivery: Delivery,
     event: impl FnOnce(EventKind) -> Event,
-) -> Result<Invited, InviteError> {
+) -> Result<Invited, Error> {
     let InvitationTerms { id, email, roles, invited_by, lifetime } = terms;
     let now = doorward.now();
     let by_mail = match delivery {
@@ -297,7 +264,7 @@ pub(super) async fn find<'a>(
     presented: &str,
     email: &Email,
     requester: &Requester,
-) -> Result<Option<FoundInvitation<'a>>, Failure> {
+) -> Result<Option<FoundInvitation<'a>>, Error> {
     match LinkOrCode::parse(presented, Some(email.key())) {
         LinkOrCode::Secret(digest) => {
             let found = doorward.store().invitation_by_digest(&digest, doorward.now()).await?;
@@ -468,7 +435,7 @@ pub(crate) async fn make(
     doorward: &Doorward,
     invitation: NewInvitation,
     by: &Administrator,
-) -> Result<Invited, InviteError> {
+) -> Result<Invited, Error> {
     make_once(doorward, invitation, None, by).await
 }
 
@@ -479,15 +446,13 @@ pub(crate) async fn make_once(
     invitation: NewInvitation,
     id: Option<InvitationId>,
     by: &Administrator,
-) -> Result<Invited, InviteError> {
+) -> Result<Invited, Error> {
     let NewInvitation { email, roles, lifetime, by_hand } = invitation;
     check_given(&roles.iter().filter_map(|role| Role::parse(role)).collect(), by)?;
-    let email = Email::parse(email).map_err(InvalidInput::new("email"));
-    let email = email.map_err(InviteError::Invalid)?;
-    let roles = roles.iter().map(|role| parse_role(role)).collect::<Result<Roles, _>>();
-    let roles = roles.map_err(InviteError::Role)?;
+    let email = Email::parse(email).map_err(InvalidInput::new("email"))?;
+    let roles = roles.iter().map(|role| parse_role(role)).collect::<Result<Roles, _>>()?;
     if roles.iter().count() > MAX_ROLES {
-        return Err(InviteError::Role(RoleError::TooMany));
+        return Err(Error::TooManyRoles);
     }
     let delivery = match by_hand {
         true => Delivery::ByHand,
@@ -502,7 +467,7 @@ impl Doorward {
     ///
     /// # Errors
     /// If a value is invalid, a user has the address or registration is closed.
-    pub async fn invite(&self, invitation: NewInvitation) -> Result<Invited, InviteError> {
+    pub async fn invite(&self, invitation: NewInvitation) -> Result<Invited, Error> {
         make(self, invitation, &Administrator::APP).await
     }
 

@@ -3,18 +3,19 @@
 
 use std::{collections::BTreeSet, ops::RangeInclusive, time::Duration};
 
-use super::{Failure, effects::key_created, has_failure, proof::is_fresh};
+use super::{Error, InvalidInput, effects::key_created, proof::is_fresh};
 use crate::{
     Caller, Doorward,
     access::{
         api_key::{EVERY_GUARD, GUARD_SCOPE, parse_condition},
-        guard::{ConditionError, RequestFacts, check_name},
+        guard::{RequestFacts, check_name},
         scope::{Scope, Scopes, unknown},
     },
     credential::api_key::{KeyKind, KeyText},
     event::{Actor, Administrator, EventKind},
+    fault::{Fault, FaultKind},
     network::Requester,
-    store::{self, AddKey, MAX_PERSONAL_KEYS},
+    store::{self, AddKey},
     throttle::OwnChange,
     user::{ApiKey, ApiKeyId, KeyScopes, Name, User, UserId},
 };
@@ -52,41 +53,15 @@ pub(crate) struct MadeKey {
     pub(crate) text: KeyText,
 }
 
-/// Why a key was not made.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum KeyError {
-    #[error("the user has to sign in again")]
-    SignInAgain,
-    #[error("a key needs a scope, such as guard:*")]
-    NoScope,
-    #[error("{0}")]
-    Scope(String),
-    /// A key makes no keys.
-    #[error("a key cannot be made with a key: sign in, or use the command line on the server")]
-    ByKey,
-    #[error("{}", .0.message)]
-    Condition(ConditionError),
-    #[error("a key is valid for 5 minutes to {0} days")]
-    Lifetime(u64),
-    #[error(
-        "there are {MAX_PERSONAL_KEYS} valid keys already, which is the most that a user can have: revoke one first"
-    )]
-    TooMany,
-    #[error(transparent)]
-    Failed(Failure),
-}
-
-has_failure!(KeyError);
-
 /// Makes a key of a machine, for somebody who has these scopes. It gets no other scope than these, and any guard.
 pub(crate) async fn create_machine(
     doorward: &Doorward,
     by: &Administrator,
     held: Scopes,
     new: NewKey,
-) -> Result<MadeKey, KeyError> {
+) -> Result<MadeKey, Error> {
     if let Actor::Key { .. } = by.actor {
-        return Err(KeyError::ByKey);
+        return Err(Error::MadeByKey);
     }
     let made = make(doorward, None, false, held, new)?;
     let effects = doorward.event_by_administrator(by, None, created(&made.key)).into();
@@ -101,17 +76,17 @@ pub(crate) async fn create_personal(
     caller: &Caller,
     new: NewKey,
     requester: &Requester,
-) -> Result<MadeKey, KeyError> {
+) -> Result<MadeKey, Error> {
     let user = &*caller.user;
     if !is_fresh(doorward, user, &caller.session) {
-        return Err(KeyError::SignInAgain);
+        return Err(Error::SignInAgain);
     }
     let request = RequestFacts {
         address: Some(requester.client.address),
         ..RequestFacts::at(doorward.now())
     };
     let Ok(held) = doorward.scopes_of(caller, &request) else {
-        return Err(KeyError::SignInAgain);
+        return Err(Error::SignInAgain);
     };
     let two_factors = caller.session.methods.strength() >= 2;
     // First, because a condition is compiled whether the key is made or not.
@@ -125,8 +100,8 @@ pub(crate) async fn create_personal(
             doorward.api_keys().key_made().await;
             Ok(made)
         }
-        AddKey::TooMany => Err(KeyError::TooMany),
-        AddKey::UserChanged => Err(KeyError::SignInAgain),
+        AddKey::TooMany => Err(Error::TooManyKeys),
+        AddKey::UserChanged => Err(Error::SignInAgain),
     }
 }
 
@@ -136,19 +111,24 @@ fn make(
     two_factors: bool,
     held: Scopes,
     new: NewKey,
-) -> Result<MadeKey, KeyError> {
+) -> Result<MadeKey, Error> {
     let NewKey { name, scopes, lifetime, condition } = new;
     let kind = if owner.is_some() { KeyKind::Personal } else { KeyKind::Machine };
     let lifetimes = lifetimes(kind);
     if !lifetimes.contains(&lifetime) {
-        return Err(KeyError::Lifetime(lifetimes.end().as_secs() / days(1).as_secs()));
+        let most = lifetimes.end().as_secs() / days(1).as_secs();
+        let message = format!("a key is valid for 5 minutes to {most} days");
+        let fault = Fault::new(FaultKind::KeyLifetime, message);
+        return Err(InvalidInput { field: "lifetime", fault }.into());
     }
     if scopes.is_empty() {
-        return Err(KeyError::NoScope);
+        return Err(invalid_scope("a key needs a scope, such as guard:*".into()).into());
     }
     scopes.iter().try_for_each(|scope| check_scope(scope, held))?;
     if let Some(condition) = &condition {
-        parse_condition(condition).map_err(KeyError::Condition)?;
+        parse_condition(condition)
+            .map_err(|error| Fault::new(FaultKind::InvalidCondition, error.message))
+            .map_err(InvalidInput::new("allow"))?;
     }
     let now = doorward.now();
     let key = ApiKey {
@@ -167,22 +147,26 @@ fn make(
 }
 
 /// Whether somebody with these scopes can give this one to a key. A guard need not exist yet.
-fn check_scope(text: &str, held: Scopes) -> Result<(), KeyError> {
+fn check_scope(text: &str, held: Scopes) -> Result<(), InvalidInput> {
     if let Some(guard) = text.strip_prefix(GUARD_SCOPE) {
         return match text == EVERY_GUARD || check_name(guard).is_ok() {
             true => Ok(()),
-            false => Err(KeyError::Scope(format!(
+            false => Err(invalid_scope(format!(
                 "{text:?} is not a scope: write guard:* or the name of a guard, such as guard:wiki"
             ))),
         };
     }
     match Scope::by_name(text) {
         Some(scope) if held.contains(scope) => Ok(()),
-        Some(scope) => Err(KeyError::Scope(format!(
+        Some(scope) => Err(invalid_scope(format!(
             "{scope} is not yours to give: a key can have the scopes of whoever makes it"
         ))),
-        None => Err(KeyError::Scope(format!("{}, guard:*, guard:NAME", unknown(text)))),
+        None => Err(invalid_scope(format!("{}, guard:*, guard:NAME", unknown(text)))),
     }
+}
+
+fn invalid_scope(message: String) -> InvalidInput {
+    InvalidInput { field: "scopes", fault: Fault::new(FaultKind::InvalidScope, message) }
 }
 
 fn created(key: &ApiKey) -> EventKind {

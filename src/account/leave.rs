@@ -1,9 +1,10 @@
 //! Deleting an account: by its user, who proves that it is they, and by the operator.
 
 use super::{
+    Error,
     effects::account_deleted,
-    proof::{ConfirmError, Proof, confirm},
-    user_order::{Order, OrderError},
+    proof::{Proof, confirm},
+    user_order::Order,
 };
 use crate::{
     Caller, Doorward,
@@ -20,7 +21,7 @@ pub(crate) async fn leave(
     caller: &Caller,
     proof: Proof,
     requester: &Requester,
-) -> Result<(), ConfirmError> {
+) -> Result<(), Error> {
     let user = confirm(doorward, &caller.user, proof, requester).await?;
     let event = doorward.event_by_caller(caller, requester, EventKind::UserDeleted);
     let effects = account_deleted(doorward, &user, DeletedBy::User, requester.language).with(event);
@@ -43,15 +44,15 @@ impl Order for Delete {
         doorward: &Doorward,
         user: &User,
         by: &Administrator,
-    ) -> Result<(), OrderError> {
+    ) -> Result<(), Error> {
         let event = doorward.event_by_administrator(by, user.id, EventKind::UserDeleted);
         let language = doorward.settings().mail.language;
         let effects = account_deleted(doorward, user, DeletedBy::Operator, language).with(event);
         let (store, now) = (doorward.store(), doorward.now());
         match store.delete_user_of_version(user.id, self.version, now, &effects).await? {
             Conditional::Done => Ok(()),
-            Conditional::Changed => Err(OrderError::UserChanged),
-            Conditional::Gone => Err(OrderError::NoSuchUser),
+            Conditional::Changed => Err(Error::UserChanged),
+            Conditional::Gone => Err(Error::NoSuchUser),
         }
     }
 }
@@ -61,7 +62,7 @@ impl Doorward {
     ///
     /// # Errors
     /// If there is no such user.
-    pub async fn delete_user(&self, user: UserId) -> Result<(), OrderError> {
+    pub async fn delete_user(&self, user: UserId) -> Result<(), Error> {
         self.order(Delete::default(), user).await
     }
 }

@@ -2,11 +2,11 @@
 //! time are the same for every address.
 
 use super::{
-    OpenedSession,
+    Error, OpenedSession,
     effects::{leading_to, with_secret, without_secret},
     enumeration::request_mail,
-    first_factor::{FirstFactor, SignInError, SignInOptions, sign_in_with},
-    one_time::{FoundSecret, MailError, find, refund},
+    first_factor::{FirstFactor, SignInOptions, sign_in_with},
+    one_time::{FoundSecret, find, refund},
 };
 use crate::{
     Doorward,
@@ -27,9 +27,9 @@ pub(crate) async fn send(
     email: Email,
     requester: &Requester,
     target: Option<&MailedTarget>,
-) -> Result<(), MailError> {
+) -> Result<(), Error> {
     if !doorward.signs_in_by_mail() {
-        return Err(MailError::NeedsMail);
+        return Err(Error::NeedsMail);
     }
     let (purpose, language) = (Purpose::SignIn, requester.language);
     let requested = request_mail(doorward, email, requester, purpose, |user| {
@@ -39,7 +39,7 @@ pub(crate) async fn send(
         }
         leading_to(with_secret(doorward, user, purpose, &user.email, language), target)
     });
-    Ok(requested.await?)
+    requested.await
 }
 
 /// Whether a user signs in with mailed codes. Somebody else may have registered an address that is not verified, and would
@@ -55,13 +55,13 @@ pub(crate) async fn sign_in(
     presented: LinkOrCode,
     requester: &Requester,
     options: &SignInOptions,
-) -> Result<OpenedSession, SignInError> {
+) -> Result<OpenedSession, Error> {
     let found = find(doorward, &[Purpose::SignIn], &presented, requester).await?;
     let found = found.filter(|found| may_sign_in(doorward, &found.user));
-    let FoundSecret { one_time, user, guess } = found.ok_or(SignInError::WrongCredentials)?;
+    let FoundSecret { one_time, user, guess } = found.ok_or(Error::WrongCredentials)?;
     let factor = FirstFactor::MailedCode(&one_time);
     let opened = sign_in_with(doorward, &user, factor, options, requester).await;
-    if let Ok(_) | Err(SignInError::FactorMissing(_)) = opened {
+    if let Ok(_) | Err(Error::FactorMissing(_)) = opened {
         refund(guess);
     }
     let opened = opened?;

@@ -1,22 +1,12 @@
 //! Mail that waits or was given up: listing it, and trying it again.
 
+use super::Error;
 use crate::{
     Doorward,
     event::{Administrator, EventKind},
     mail::MailId,
-    store::{self, QueuedMail},
+    store::QueuedMail,
 };
-
-/// Why the queue was not read or tried again.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum MailQueueError {
-    #[error(
-        "mail is not configured: set mail.url, such as smtps://mail.example.com, and mail.from"
-    )]
-    NotConfigured,
-    #[error(transparent)]
-    Store(#[from] store::Error),
-}
 
 /// Mail that waits or was given up, the oldest first.
 #[derive(Debug)]
@@ -31,7 +21,7 @@ pub(crate) async fn page(
     doorward: &Doorward,
     after: Option<MailId>,
     limit: usize,
-) -> Result<MailPage, MailQueueError> {
+) -> Result<MailPage, Error> {
     check_configured(doorward)?;
     let mails = doorward.store().mail_queue(after, limit).await?;
     let last = mails.last().filter(|_| mails.len() == limit);
@@ -39,10 +29,7 @@ pub(crate) async fn page(
 }
 
 /// Makes all mail due that has not expired. Returns the number of mails.
-pub(crate) async fn retry(
-    doorward: &Doorward,
-    by: &Administrator,
-) -> Result<usize, MailQueueError> {
+pub(crate) async fn retry(doorward: &Doorward, by: &Administrator) -> Result<usize, Error> {
     check_configured(doorward)?;
     let count = doorward.retry_mail().await?;
     let kind = EventKind::MailRetried { count };
@@ -50,6 +37,6 @@ pub(crate) async fn retry(
     Ok(count)
 }
 
-fn check_configured(doorward: &Doorward) -> Result<(), MailQueueError> {
-    if doorward.sends_mail() { Ok(()) } else { Err(MailQueueError::NotConfigured) }
+fn check_configured(doorward: &Doorward) -> Result<(), Error> {
+    if doorward.sends_mail() { Ok(()) } else { Err(Error::MailNotConfigured) }
 }

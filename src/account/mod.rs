@@ -10,6 +10,7 @@ pub(crate) mod edit;
 mod effects;
 pub(crate) mod emergency;
 mod enumeration;
+mod error;
 pub(crate) mod export;
 pub(crate) mod factor;
 pub(crate) mod factor_list;
@@ -54,23 +55,17 @@ pub(crate) mod user_order;
 pub(crate) mod verify;
 pub(crate) mod witness;
 
-use std::time::Duration;
-
 pub use self::{
-    first_factor::SignInError,
-    invite::{InvitationTicket, InviteError, Invited, NewInvitation},
+    error::{Error, InvalidInput},
+    invite::{InvitationTicket, Invited, NewInvitation},
     missing_factor::MissingFactor,
-    register::{NewUser, RegisterError},
-    user_order::{OrderError, RoleError},
+    register::NewUser,
 };
 use crate::{
     Caller, Doorward,
-    credential::password::Busy,
     event::{Administrator, Authority, Event, EventKind, Right},
-    fault::Fault,
     network::Requester,
     session::Session,
-    store,
     throttle::{OwnChange, Throttled},
     token::Token,
     user::{User, UserId},
@@ -100,51 +95,6 @@ impl OpenedSession {
         let Self { user, session } = self;
         let token = doorward.new_token_of(&session).await;
         NewSession { user, session, token }
-    }
-}
-
-/// A value that a rule refuses.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{field}: {}", .fault.message())]
-#[non_exhaustive]
-pub struct InvalidInput {
-    /// The name of the field, such as `password`.
-    pub field: &'static str,
-    pub(crate) fault: Fault,
-}
-
-impl InvalidInput {
-    /// What is wrong with the value, such as `String must contain at least 8 character(s)`.
-    pub fn message(&self) -> &str {
-        self.fault.message()
-    }
-
-    fn new(field: &'static str) -> impl FnOnce(Fault) -> Self {
-        move |fault| Self { field, fault }
-    }
-}
-
-/// Why an operation with valid input failed. A later attempt may succeed.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum Failure {
-    /// There were too many attempts.
-    #[error("too many attempts: try again in {:.0} s", .retry_after.as_secs_f64().ceil())]
-    Throttled {
-        /// The time until the next attempt is allowed.
-        retry_after: Duration,
-    },
-    /// The password could not be hashed in time.
-    #[error(transparent)]
-    Busy(#[from] Busy),
-    /// The database could not be used.
-    #[error(transparent)]
-    Store(#[from] store::Error),
-}
-
-impl From<Throttled> for Failure {
-    fn from(throttled: Throttled) -> Self {
-        Self::Throttled { retry_after: throttled.retry_after }
     }
 }
 
@@ -186,15 +136,3 @@ impl Doorward {
         Event::by_unknown(subject.into(), requester, self.now(), kind)
     }
 }
-
-/// Lets `?` convert every cause of a [`Failure`] into an error with a variant `Failed(Failure)`.
-macro_rules! has_failure {
-    ($error:ty) => {
-        impl<E: Into<$crate::account::Failure>> From<E> for $error {
-            fn from(error: E) -> Self {
-                Self::Failed(error.into())
-            }
-        }
-    };
-}
-use has_failure;

@@ -2,10 +2,9 @@
 //! was sent to. A code is counted for the secrets of its address before it is compared with them.
 
 use super::{
-    Failure, InvalidInput,
+    Error,
     effects::decoy,
     enumeration::on_tick,
-    has_failure,
     sign_in::{begin_attempt, publish_failed},
 };
 use crate::{
@@ -20,34 +19,6 @@ use crate::{
     },
     user::{Email, EmailKey, User},
 };
-
-/// Why a one-time secret had no effect.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum OneTimeError {
-    /// The link or code is wrong, expired or used. The error does not say which.
-    #[error("the link or code is wrong, has expired or was used")]
-    WrongCode,
-    #[error("the e-mail address is taken")]
-    EmailTaken,
-    #[error(transparent)]
-    Invalid(InvalidInput),
-    #[error(transparent)]
-    Failed(Failure),
-}
-
-has_failure!(OneTimeError);
-
-/// Why no mail was queued.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum MailError {
-    /// The service sends no mail, or this kind of mail is turned off.
-    #[error("the service sends no mail")]
-    NeedsMail,
-    #[error(transparent)]
-    Failed(Failure),
-}
-
-has_failure!(MailError);
 
 /// The valid one-time secret in a link and its user. For a page that shows what the link is for; nothing is used.
 pub(crate) async fn peek(
@@ -80,7 +51,7 @@ pub(super) async fn find<'a>(
     purposes: &[Purpose],
     presented: &LinkOrCode,
     requester: &Requester,
-) -> Result<Option<FoundSecret<'a>>, Failure> {
+) -> Result<Option<FoundSecret<'a>>, Error> {
     match presented {
         LinkOrCode::Secret(digest) => {
             doorward.throttle().charge_reset(requester, doorward.instant())?;

@@ -1,10 +1,10 @@
 //! Setting a password: by the user, who knows the current one, and by the operator.
 
 use super::{
-    InvalidInput,
+    Error, InvalidInput,
     effects::{password_changed, with_secret},
-    proof::{ConfirmError, Proof, confirm},
-    user_order::{Attempts, Order, OrderError, require_found},
+    proof::{Proof, confirm},
+    user_order::{Attempts, Order, require_found},
 };
 use crate::{
     Caller, Doorward,
@@ -47,7 +47,7 @@ pub(crate) async fn change(
     proof: Proof,
     new: Password,
     requester: &Requester,
-) -> Result<(), ConfirmError> {
+) -> Result<(), Error> {
     let user = confirm(doorward, &caller.user, proof, requester).await?;
     doorward.charge_change(user.id, OwnChange::Password)?;
     let hash = doorward.hasher().hash(new, requester.network()).await?;
@@ -61,7 +61,7 @@ pub(crate) async fn change(
         .set_password(user.id, condition, &hash, kept, doorward.now(), &effects)
         .await?
     {
-        return Err(ConfirmError::WrongPassword);
+        return Err(Error::WrongPassword);
     }
     Ok(())
 }
@@ -79,9 +79,9 @@ impl Order for SetPassword {
         doorward: &Doorward,
         user: &User,
         by: &Administrator,
-    ) -> Result<(), OrderError> {
-        let password = parse(doorward, user, self.password).map_err(InvalidInput::new("password"));
-        let password = password.map_err(OrderError::Invalid)?;
+    ) -> Result<(), Error> {
+        let password =
+            parse(doorward, user, self.password).map_err(InvalidInput::new("password"))?;
         let hash = doorward.hasher().hash(password, Network::LOOPBACK).await?;
         let (any, now, store) =
             (PasswordCondition::Unconditional, doorward.now(), doorward.store());
@@ -108,7 +108,7 @@ impl Order for RequireNewPassword {
         doorward: &Doorward,
         user: &User,
         by: &Administrator,
-    ) -> Result<bool, OrderError> {
+    ) -> Result<bool, Error> {
         let mut attempts = Attempts::with(user);
         loop {
             let read = attempts.next(doorward).await?;
@@ -142,7 +142,7 @@ impl Doorward {
     ///
     /// # Errors
     /// If the password breaks a rule of the settings or there is no such user.
-    pub async fn set_password(&self, id: UserId, password: &str) -> Result<(), OrderError> {
+    pub async fn set_password(&self, id: UserId, password: &str) -> Result<(), Error> {
         self.order(SetPassword { password: password.to_owned() }, id).await
     }
 }

@@ -3,7 +3,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::{Failure, has_failure, sign_in::user_by_password};
+use super::{Error, sign_in::user_by_password};
 use crate::{
     Caller, Doorward,
     credential::password::Password,
@@ -44,41 +44,27 @@ pub(crate) fn is_fresh(doorward: &Doorward, user: &User, session: &Session) -> b
     !lately.is_empty() && lately.are_enough_for(&user.factors)
 }
 
-/// Why an action that needs a proof was not taken.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum ConfirmError {
-    #[error("the password is wrong")]
-    WrongPassword,
-    /// The user has no password or holds a second factor, and their sign-in is too long ago or lacks the factor.
-    #[error("the user has to sign in again")]
-    SignInAgain,
-    #[error(transparent)]
-    Failed(Failure),
-}
-
-has_failure!(ConfirmError);
-
 /// The stored user, if the proof is theirs.
 pub(super) async fn confirm(
     doorward: &Doorward,
     user: &User,
     proof: Proof,
     requester: &Requester,
-) -> Result<User, ConfirmError> {
+) -> Result<User, Error> {
     let Proof { password, session } = proof;
     let is_fresh = is_fresh(doorward, user, &session);
     if !user.factors.is_empty() && !is_fresh {
-        return Err(ConfirmError::SignInAgain);
+        return Err(Error::SignInAgain);
     }
     match password {
         Some(password) => {
             let confirmed =
                 user_by_password(doorward, &user.email.key(), password, requester).await?;
             let is_same = |confirmed: &User| confirmed.id == user.id;
-            confirmed.filter(is_same).ok_or(ConfirmError::WrongPassword)
+            confirmed.filter(is_same).ok_or(Error::WrongPassword)
         }
-        None if user.has_password() => Err(ConfirmError::WrongPassword),
+        None if user.has_password() => Err(Error::WrongPassword),
         None if is_fresh => Ok(user.clone()),
-        None => Err(ConfirmError::SignInAgain),
+        None => Err(Error::SignInAgain),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Failure, effects::sessions_ended, has_failure};
+use super::{Error, effects::sessions_ended};
 use crate::{
     Caller, Doorward,
     event::EventKind,
@@ -17,20 +17,8 @@ use crate::{
 /// refreshed only once, but its session stays valid.
 const REUSE_TOLERANCE: Duration = Duration::from_secs(30);
 
-/// Why there is no new token.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum RefreshError {
-    /// The session has ended, or another request has refreshed the token first.
-    #[error("the session has ended or the token has been replaced")]
-    TokenReplaced,
-    #[error(transparent)]
-    Failed(Failure),
-}
-
-has_failure!(RefreshError);
-
 /// Replaces the token of the caller's session.
-pub(crate) async fn refresh(doorward: &Doorward, caller: &Caller) -> Result<Token, RefreshError> {
+pub(crate) async fn refresh(doorward: &Doorward, caller: &Caller) -> Result<Token, Error> {
     doorward.throttle().charge_refresh(caller.user.id, doorward.instant())?;
     let (store, token_id, now) = (doorward.store(), TokenId::random(), doorward.now());
     let mut session = (*caller.session).clone();
@@ -38,10 +26,10 @@ pub(crate) async fn refresh(doorward: &Doorward, caller: &Caller) -> Result<Toke
         // It may have lost a proof since it was read, which the new token must not name.
         let stored = store.session_with_user(session.id).await?;
         let stored = stored.filter(|(stored, _)| stored.token_id == session.token_id);
-        let (stored, user) = stored.ok_or(RefreshError::TokenReplaced)?;
+        let (stored, user) = stored.ok_or(Error::SessionEnded)?;
         session = stored.of_holder(&user.factors);
         if !store.renew_session(&session, token_id, now).await? {
-            return Err(RefreshError::TokenReplaced);
+            return Err(Error::SessionEnded);
         }
     }
     Ok(doorward.new_token_of(&Session { token_id, ..session }).await)

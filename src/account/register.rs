@@ -3,10 +3,10 @@
 use zeroize::Zeroizing;
 
 use super::{
-    Failure, InvalidInput, NewSession, OpenedSession,
+    Error, InvalidInput, NewSession, OpenedSession,
     effects::{leading_to, may_mail, verify_email, with_secret, without_secret},
     enumeration::on_tick,
-    has_failure, invite,
+    invite,
     one_time::refund,
     password::reject_known,
     session_start::{Authentication, NotBegun, SessionFor, begin_session},
@@ -46,40 +46,13 @@ pub(crate) enum Registered {
     Mailed,
 }
 
-/// Why a registration failed.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum RegisterError {
-    /// A field breaks a rule.
-    #[error(transparent)]
-    Invalid(InvalidInput),
-    /// Registration is not open for this person.
-    #[error("registration is not open for this person")]
-    NotAllowed,
-    /// Another user has this e-mail address.
-    #[error("the e-mail address is taken")]
-    EmailTaken,
-    /// The id of this order is that of an earlier one, which was another order.
-    #[error("the key of this order was used for another one: send another Idempotency-Key")]
-    OtherOrder,
-    /// Registration does not tell whether the address is free (`registration_conflict = "silent"`). Its owner gets a mail.
-    #[error("the owner of the e-mail address gets a mail")]
-    Mailed,
-    /// Throttling, hashing or the database.
-    #[error(transparent)]
-    Failed(Failure),
-}
-
-has_failure!(RegisterError);
-
 impl Registration {
     /// Rejects a password that is easy to guess, if the settings refuse common passwords.
-    fn check_password(self, doorward: &Doorward) -> Result<Self, RegisterError> {
+    fn check_password(self, doorward: &Doorward) -> Result<Self, Error> {
         let Self { name, email, password, invitation, target } = self;
         let password =
             password.map(|password| reject_known(doorward, password, &name, &email)).transpose();
-        let password = password.map_err(InvalidInput::new("password"));
-        let password = password.map_err(RegisterError::Invalid)?;
+        let password = password.map_err(InvalidInput::new("password"))?;
         Ok(Self { name, email, password, invitation, target })
     }
 
@@ -99,9 +72,9 @@ pub(crate) async fn register(
     registration: Registration,
     requester: &Requester,
     persistence: Persistence,
-) -> Result<Registered, RegisterError> {
+) -> Result<Registered, Error> {
     let registered = register_as(doorward, registration, None, requester, persistence).await?;
-    registered.ok_or(RegisterError::NotAllowed)
+    registered.ok_or(Error::MayNotRegister)
 }
 
 /// Registers somebody, perhaps with a passkey in place of a password. Returns `None` if the passkey exists, or its setup was used.
@@ -111,9 +84,9 @@ pub(super) async fn register_as(
     passkey: Option<&FirstPasskey>,
     requester: &Requester,
     persistence: Persistence,
-) -> Result<Option<Registered>, RegisterError> {
+) -> Result<Option<Registered>, Error> {
     let registered = try_to_register(doorward, registration, passkey, requester, persistence).await;
-    if let Err(RegisterError::EmailTaken) = registered {
+    if let Err(Error::EmailTaken) = registered {
         publish_refused(doorward, RegistrationRefusal::AddressTaken, requester);
     }
     registered
@@ -124,7 +97,7 @@ pub(super) async fn check(
     doorward: &Doorward,
     registration: &Registration,
     requester: &Requester,
-) -> Result<(), RegisterError> {
+) -> Result<(), Error> {
     doorward.throttle().charge_sign_up(requester, doorward.instant())?;
     let found = admit(doorward, registration, requester).await?;
     let (invitation, guess) = found.map_or((None, None), |found| {
@@ -142,8 +115,8 @@ pub(super) async fn check(
     }
     // A guessed code must not tell by its answer that it is right.
     let (reason, error) = match guess {
-        Some(_) => (RegistrationRefusal::WrongInvitation, RegisterError::NotAllowed),
-        None => (RegistrationRefusal::AddressTaken, RegisterError::EmailTaken),
+        Some(_) => (RegistrationRefusal::WrongInvitation, Error::MayNotRegister),
+        None => (RegistrationRefusal::AddressTaken, Error::EmailTaken),
     };
     publish_refused(doorward, reason, requester);
     Err(error)
@@ -155,7 +128,7 @@ async fn try_to_register(
     passkey: Option<&FirstPasskey>,
     requester: &Requester,
     persistence: Persistence,
-) -> Result<Option<Registered>, RegisterError> {
+) -> Result<Option<Registered>, Error> {
     let registration = registration.check_password(doorward)?;
     doorward.throttle().charge_sign_up(requester, doorward.instant())?;
     let admitted = admit(doorward, &registration, requester).await?;
@@ -184,7 +157,7 @@ async fn try_to_register(
     // An invitation is addressed to the person, so there is nothing to hide from them.
     if doorward.signs_up_silently() && invitation.is_none() {
         if passkey.is_some() {
-            return Err(RegisterError::NotAllowed);
+            return Err(Error::MayNotRegister);
         }
         let registered = register_silently(doorward, &user, requester, earlier, target.as_ref());
         return on_tick(registered).await.map(Some);
@@ -201,7 +174,7 @@ async fn try_to_register(
     let registered = match begin_session(doorward, authentication, requester).await {
         Ok(opened) => Some(Registered::SignedIn(Box::new(opened))),
         Err(NotBegun::Store(store::Error::EmailTaken)) if guess.is_none() => {
-            return Err(RegisterError::EmailTaken);
+            return Err(Error::EmailTaken);
         }
         // A guessed code must not tell by its answer that it is right.
         Err(
@@ -209,11 +182,11 @@ async fn try_to_register(
             | NotBegun::Refused(SignInRefusal::InvitationGone),
         ) => {
             publish_refused(doorward, RegistrationRefusal::WrongInvitation, requester);
-            return Err(RegisterError::NotAllowed);
+            return Err(Error::MayNotRegister);
         }
         Err(NotBegun::Store(error)) => return Err(error.into()),
         Err(NotBegun::Refused(_)) => None,
-        Err(NotBegun::FactorMissing) => return Err(RegisterError::NotAllowed),
+        Err(NotBegun::FactorMissing) => return Err(Error::MayNotRegister),
     };
     refund(guess);
     doorward.throttle().clear_account(&user.email.key(), doorward.instant());
@@ -234,11 +207,11 @@ async fn admit<'a>(
     doorward: &'a Doorward,
     registration: &Registration,
     requester: &Requester,
-) -> Result<Option<invite::FoundInvitation<'a>>, RegisterError> {
+) -> Result<Option<invite::FoundInvitation<'a>>, Error> {
     let Registration { name, email, invitation, .. } = registration;
     let refuse = |reason| {
         publish_refused(doorward, reason, requester);
-        RegisterError::NotAllowed
+        Error::MayNotRegister
     };
     let invitation = match invitation {
         Some(presented) => {
@@ -262,7 +235,7 @@ async fn register_silently(
     requester: &Requester,
     earlier: u32,
     target: Option<&MailedTarget>,
-) -> Result<Registered, RegisterError> {
+) -> Result<Registered, Error> {
     let (email, language) = (&user.email, requester.language);
     let may_mail = may_mail(doorward, email, MailPurpose::SignUp);
     let nothing = |id| {
@@ -280,13 +253,13 @@ async fn register_silently(
             let kind = EventKind::Registered { session: None, roles: user.roles.clone() };
             let event = doorward.event_by_unknown(user.id, requester, kind);
             let effects = Effects { earlier, ..leading_to(effects, target) }.with(event);
-            match add(doorward, user, &effects).await {
+            match doorward.store().add_user(user, &effects).await {
                 Ok(()) => return Ok(Registered::Mailed),
                 // Somebody else has registered it in the meantime.
-                Err(RegisterError::EmailTaken) => {
+                Err(store::Error::EmailTaken) => {
                     doorward.store().user_by_email(&email.key()).await?
                 }
-                Err(error) => return Err(error),
+                Err(error) => return Err(error.into()),
             }
         }
     };
@@ -319,7 +292,7 @@ pub(crate) async fn create(
     doorward: &Doorward,
     user: NewUser,
     by: &Administrator,
-) -> Result<User, RegisterError> {
+) -> Result<User, Error> {
     create_once(doorward, user, None, by).await
 }
 
@@ -329,14 +302,14 @@ pub(crate) async fn create_once(
     user: NewUser,
     id: Option<UserId>,
     by: &Administrator,
-) -> Result<User, RegisterError> {
+) -> Result<User, Error> {
     let registration = user.validate(doorward)?.check_password(doorward)?;
     let (name, email) = (registration.name.clone(), registration.email.clone());
     let created_before = async || match id {
         None => Ok(None),
         Some(id) => match doorward.store().user_by_id(id).await? {
             Some(user) if user.name == name && user.email == email => Ok(Some(user)),
-            Some(_) => Err(RegisterError::OtherOrder),
+            Some(_) => Err(Error::OtherOrder),
             None => Ok(None),
         },
     };
@@ -346,14 +319,14 @@ pub(crate) async fn create_once(
     let mut user = registration.into_user(doorward, Network::LOOPBACK).await?;
     user.id = id.unwrap_or(user.id);
     let effects = doorward.event_by_administrator(by, user.id, EventKind::UserAdded).into();
-    let added = add(doorward, &user, &effects).await;
+    let added = doorward.store().add_user(&user, &effects).await;
     // The same order may have been carried out at the same time.
     if added.is_err()
         && let Some(user) = created_before().await?
     {
         return Ok(user);
     }
-    if let Err(RegisterError::EmailTaken) = added {
+    if let Err(store::Error::EmailTaken) = added {
         let kind = EventKind::RegistrationRefused(RegistrationRefusal::AddressTaken);
         doorward.events().publish(&doorward.event_by_administrator(by, None, kind));
     }
@@ -364,15 +337,6 @@ pub(crate) async fn create_once(
 fn publish_refused(doorward: &Doorward, reason: RegistrationRefusal, requester: &Requester) {
     let kind = EventKind::RegistrationRefused(reason);
     doorward.events().publish(&doorward.event_by_unknown(None, requester, kind));
-}
-
-/// Adds a user without a session.
-async fn add(doorward: &Doorward, user: &User, effects: &Effects) -> Result<(), RegisterError> {
-    match doorward.store().add_user(user, effects).await {
-        Ok(()) => Ok(()),
-        Err(store::Error::EmailTaken) => Err(RegisterError::EmailTaken),
-        Err(error) => Err(error.into()),
-    }
 }
 
 /// A user to be registered. The values are checked at registration.
@@ -403,21 +367,18 @@ impl NewUser {
         self
     }
 
-    fn validate(self, doorward: &Doorward) -> Result<Registration, RegisterError> {
+    fn validate(self, doorward: &Doorward) -> Result<Registration, Error> {
         let Self { name, email, password, invitation } = self;
-        let validate = || -> Result<Registration, InvalidInput> {
-            let rules = doorward.settings().password_rules();
-            let parse =
-                |mut sent: Zeroizing<String>| Password::parse(std::mem::take(&mut *sent), rules);
-            Ok(Registration {
-                name: Name::parse(name).map_err(InvalidInput::new("name"))?,
-                email: Email::parse(email).map_err(InvalidInput::new("email"))?,
-                password: password.map(parse).transpose().map_err(InvalidInput::new("password"))?,
-                invitation,
-                target: None,
-            })
-        };
-        validate().map_err(RegisterError::Invalid)
+        let rules = doorward.settings().password_rules();
+        let parse =
+            |mut sent: Zeroizing<String>| Password::parse(std::mem::take(&mut *sent), rules);
+        Ok(Registration {
+            name: Name::parse(name).map_err(InvalidInput::new("name"))?,
+            email: Email::parse(email).map_err(InvalidInput::new("email"))?,
+            password: password.map(parse).transpose().map_err(InvalidInput::new("password"))?,
+            invitation,
+            target: None,
+        })
     }
 }
 
@@ -427,15 +388,11 @@ impl Doorward {
     ///
     /// # Errors
     /// If a value is invalid, the person may not register, the address is taken or the network has signed up too many users.
-    pub async fn register(
-        &self,
-        user: NewUser,
-        client: ClientInfo,
-    ) -> Result<NewSession, RegisterError> {
+    pub async fn register(&self, user: NewUser, client: ClientInfo) -> Result<NewSession, Error> {
         let (registration, persistence) = (user.validate(self)?, Persistence::Lifetime);
         match register(self, registration, &Requester::new(client), persistence).await? {
             Registered::SignedIn(opened) => Ok(opened.with_token(self).await),
-            Registered::Mailed => Err(RegisterError::Mailed),
+            Registered::Mailed => Err(Error::OwnerMailed),
         }
     }
 
@@ -443,7 +400,7 @@ impl Doorward {
     ///
     /// # Errors
     /// If a value is invalid or the address is taken.
-    pub async fn create_user(&self, user: NewUser) -> Result<User, RegisterError> {
+    pub async fn create_user(&self, user: NewUser) -> Result<User, Error> {
         create(self, user, &Administrator::APP).await
     }
 }

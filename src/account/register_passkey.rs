@@ -4,9 +4,9 @@
 use uuid::Uuid;
 
 use super::{
-    Failure, OpenedSession, RegisterError,
+    Error, OpenedSession,
     factor::{
-        EnrolError, new_recovery_codes,
+        new_recovery_codes,
         passkey::{MadePasskey, NewPasskey, new_record, random_handle},
     },
     register::{Registered, Registration, check, register_as},
@@ -28,21 +28,6 @@ pub(crate) struct RegisteredWithPasskey {
     pub(crate) recovery_codes: Vec<RecoveryCode>,
 }
 
-/// Why somebody has not registered with a passkey.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum PasskeyRegisterError {
-    #[error(transparent)]
-    Register(#[from] RegisterError),
-    #[error(transparent)]
-    Passkey(#[from] EnrolError),
-}
-
-impl From<Failure> for PasskeyRegisterError {
-    fn from(failure: Failure) -> Self {
-        Self::Register(failure.into())
-    }
-}
-
 /// Whether a passkey can stand in for the password of a new account. Where sign-up does not tell whether an address is taken,
 /// nobody is signed in before they have confirmed it, and a passkey would stay with whoever has typed the address. An
 /// invitation is addressed to the person, so there is nothing to hide from them.
@@ -61,17 +46,17 @@ pub(crate) async fn begin(
     doorward: &Doorward,
     registration: &Registration,
     requester: &Requester,
-) -> Result<NewPasskey, PasskeyRegisterError> {
+) -> Result<NewPasskey, Error> {
     if !is_offered(doorward, registration.invitation.is_some()) {
-        return Err(EnrolError::NotOffered.into());
+        return Err(Error::FactorNotOffered);
     }
     check(doorward, registration, requester).await?;
     begin_again(doorward)
 }
 
 /// Asks once more, after an answer that was not accepted.
-pub(crate) fn begin_again(doorward: &Doorward) -> Result<NewPasskey, PasskeyRegisterError> {
-    let relying_party = doorward.passkey_relying_party().ok_or(EnrolError::NotOffered)?;
+pub(crate) fn begin_again(doorward: &Doorward) -> Result<NewPasskey, Error> {
+    let relying_party = doorward.passkey_relying_party().ok_or(Error::FactorNotOffered)?;
     let (user_handle, verifies_user) = (random_handle(), true);
     let setup = PasskeySetup::new(nobody(), user_handle.clone(), verifies_user, doorward.now());
     let setup = doorward.cookies().seal_passkey_setup(&setup);
@@ -87,24 +72,24 @@ pub(crate) async fn register_with_passkey(
     made: MadePasskey,
     requester: &Requester,
     persistence: Persistence,
-) -> Result<RegisteredWithPasskey, PasskeyRegisterError> {
-    let relying_party = doorward.passkey_relying_party().ok_or(EnrolError::NotOffered)?;
+) -> Result<RegisteredWithPasskey, Error> {
+    let relying_party = doorward.passkey_relying_party().ok_or(Error::FactorNotOffered)?;
     let opened = doorward.cookies().open_passkey_setup(setup, doorward.now());
-    let opened = opened.filter(|opened| opened.user == nobody()).ok_or(EnrolError::Expired)?;
+    let opened = opened.filter(|opened| opened.user == nobody()).ok_or(Error::SetupExpired)?;
     let setup_use = (opened.id, opened.expires_at);
     let challenge = signed_challenge(setup);
     let passkey = PasskeySetup { user: UserId::random(), ..opened };
     let passkey = new_record(relying_party, &challenge, passkey, made, requester, doorward.now())?;
     // Without a password, it is all that the person has.
     if !passkey.verifies_user {
-        return Err(EnrolError::Invalid(Invalid::UserVerification).into());
+        return Err(Error::InvalidPasskey(Invalid::UserVerification));
     }
     let recovery_codes = new_recovery_codes();
     let digests = Vec::from_iter(recovery_codes.iter().map(|code| code.digest()));
     let first = FirstPasskey::new(passkey, &digests, setup_use);
     match register_as(doorward, registration, Some(&first), requester, persistence).await? {
         Some(Registered::SignedIn(opened)) => Ok(RegisteredWithPasskey { opened, recovery_codes }),
-        Some(Registered::Mailed) => Err(RegisterError::NotAllowed.into()),
-        None => Err(EnrolError::Taken.into()),
+        Some(Registered::Mailed) => Err(Error::MayNotRegister),
+        None => Err(Error::FactorTaken),
     }
 }

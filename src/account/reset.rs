@@ -4,12 +4,11 @@
 use zeroize::Zeroizing;
 
 use super::{
-    Failure, InvalidInput,
+    Error, InvalidInput,
     effects::{one_time_of, password_changed},
-    has_failure,
     one_time::{self, FoundSecret},
     password::reject_known,
-    user_order::{Order, OrderError, require_found},
+    user_order::{Order, require_found},
 };
 use crate::{
     Doorward,
@@ -21,20 +20,6 @@ use crate::{
     user::{EmailKey, User, UserId},
 };
 
-/// Why the password was not reset.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum ResetError {
-    /// The code is wrong, expired or used. The error does not say which.
-    #[error("the reset code is wrong or has expired")]
-    WrongCode,
-    #[error(transparent)]
-    Invalid(InvalidInput),
-    #[error(transparent)]
-    Failed(Failure),
-}
-
-has_failure!(ResetError);
-
 /// Sets the password of the user of a reset code or of a mailed link or code, and ends all their sessions. A mailed code needs
 /// the address that it was sent to. Whoever has registered an address that is not verified loses the account to the owner of its mail:
 /// their second factors are removed.
@@ -44,17 +29,17 @@ pub(crate) async fn reset(
     email: Option<EmailKey>,
     password: Password,
     requester: &Requester,
-) -> Result<User, ResetError> {
+) -> Result<User, Error> {
     let purposes = [Purpose::ResetPassword, Purpose::OperatorReset];
     let presented = LinkOrCode::parse(&code, email);
     let found = one_time::find(doorward, &purposes, &presented, requester).await?;
     let Some(FoundSecret { one_time, user, guess }) = found else {
         let event = doorward.event_by_unknown(None, requester, EventKind::ResetFailed);
         doorward.events().publish(&event);
-        return Err(ResetError::WrongCode);
+        return Err(Error::WrongCode);
     };
     let password = reject_known(doorward, password, &user.name, &user.email);
-    let password = password.map_err(InvalidInput::new("password")).map_err(ResetError::Invalid)?;
+    let password = password.map_err(InvalidInput::new("password"))?;
     let hash = doorward.hasher().hash(password, requester.network()).await?;
     let is_mailed = one_time.purpose == Purpose::ResetPassword;
     // Whoever has a mailed link owns the address, so the notice has no budget.
@@ -71,7 +56,7 @@ pub(crate) async fn reset(
     };
     let used = doorward.store().use_one_time(&one_time, usage, &effects, doorward.now()).await?;
     if used.is_none() {
-        return Err(ResetError::WrongCode);
+        return Err(Error::WrongCode);
     }
     if is_mailed {
         doorward.throttle().clear_mails(&user.email.key());
@@ -92,7 +77,7 @@ impl Order for MakeResetCode {
         doorward: &Doorward,
         user: &User,
         by: &Administrator,
-    ) -> Result<OneTimeSecret, OrderError> {
+    ) -> Result<OneTimeSecret, Error> {
         let one_time = one_time_of(doorward, user, Purpose::OperatorReset);
         let code = doorward.one_time_secrets().secret(one_time.id, one_time.purpose);
         let event = doorward.event_by_administrator(by, user.id, EventKind::ResetCodeCreated);
@@ -109,7 +94,7 @@ impl Doorward {
     ///
     /// # Errors
     /// If there is no such user.
-    pub async fn create_reset_code(&self, user: UserId) -> Result<OneTimeSecret, OrderError> {
+    pub async fn create_reset_code(&self, user: UserId) -> Result<OneTimeSecret, Error> {
         self.order(MakeResetCode, user).await
     }
 }

@@ -2,8 +2,8 @@
 //! password, hold sessions and have added factors since, so a new password is set, all sessions end and these factors are removed.
 
 use super::{
-    InvalidInput,
-    one_time::{FoundSecret, OneTimeError, find},
+    Error, InvalidInput,
+    one_time::{FoundSecret, find},
     password::reject_known,
 };
 use crate::{
@@ -22,13 +22,12 @@ pub(crate) async fn restore(
     secret: SecretDigest,
     password: Password,
     requester: &Requester,
-) -> Result<User, OneTimeError> {
+) -> Result<User, Error> {
     let (purposes, presented) = ([Purpose::RestoreEmail], LinkOrCode::Secret(secret));
     let found = find(doorward, &purposes, &presented, requester).await?;
-    let FoundSecret { one_time, user, .. } = found.ok_or(OneTimeError::WrongCode)?;
+    let FoundSecret { one_time, user, .. } = found.ok_or(Error::WrongCode)?;
     let password = reject_known(doorward, password, &user.name, &one_time.email);
-    let password =
-        password.map_err(InvalidInput::new("password")).map_err(OneTimeError::Invalid)?;
+    let password = password.map_err(InvalidInput::new("password"))?;
     let hash = doorward.hasher().hash(password, requester.network()).await?;
     let kind = EventKind::EmailRestored;
     let effects = Effects::from(doorward.event_by_unknown(user.id, requester, kind));
@@ -39,11 +38,7 @@ pub(crate) async fn restore(
     {
         used = store.use_one_time(&one_time, usage, &effects, now).await;
     }
-    let used = match used {
-        Err(store::Error::EmailTaken) => return Err(OneTimeError::EmailTaken),
-        used => used?,
-    };
-    let user = used.ok_or(OneTimeError::WrongCode)?;
+    let user = used?.ok_or(Error::WrongCode)?;
     doorward.clear_failures(&user.email.key()).await?;
     Ok(user)
 }

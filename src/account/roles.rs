@@ -1,10 +1,14 @@
 //! Granting and revoking roles.
 
-use super::user_order::{Order, OrderError, RoleError, check_given};
+use super::{
+    Error, InvalidInput,
+    user_order::{Order, check_given},
+};
 use crate::{
     Doorward,
     access::admin_role::AdminRoles,
     event::{Administrator, EventKind},
+    fault::{Fault, FaultKind},
     user::{MAX_ROLES, Role, User, UserId},
 };
 
@@ -33,11 +37,11 @@ impl Order for GrantRole {
         doorward: &Doorward,
         user: &User,
         by: &Administrator,
-    ) -> Result<bool, OrderError> {
-        let role = parse(&self.role).map_err(OrderError::Role)?;
+    ) -> Result<bool, Error> {
+        let role = parse(&self.role)?;
         check_given(&[role.clone()].into_iter().collect(), by)?;
         if !user.roles.contains(role.as_str()) && user.roles.iter().count() >= MAX_ROLES {
-            return Err(OrderError::Role(RoleError::TooMany));
+            return Err(Error::TooManyRoles);
         }
         let kind = EventKind::RoleGranted(role.clone());
         let effects = doorward.event_by_administrator(by, user.id, kind).into();
@@ -51,7 +55,7 @@ impl Order for GrantRole {
             && !user.roles.contains(role.as_str())
         {
             // Others were granted in the meantime.
-            return Err(OrderError::Role(RoleError::TooMany));
+            return Err(Error::TooManyRoles);
         }
         Ok(is_granted)
     }
@@ -71,16 +75,20 @@ impl Order for RevokeRole {
         doorward: &Doorward,
         user: &User,
         by: &Administrator,
-    ) -> Result<bool, OrderError> {
-        let role = parse(&self.role).map_err(OrderError::Role)?;
+    ) -> Result<bool, Error> {
+        let role = parse(&self.role)?;
         let kind = EventKind::RoleRevoked(role.clone());
         let effects = doorward.event_by_administrator(by, user.id, kind).into();
         Ok(doorward.store().revoke_role(user.id, &role, doorward.now(), &effects).await?)
     }
 }
 
-pub(super) fn parse(role: &str) -> Result<Role, RoleError> {
-    Role::parse(role).ok_or_else(|| RoleError::Invalid(role.to_owned()))
+pub(super) fn parse(role: &str) -> Result<Role, InvalidInput> {
+    Role::parse(role).ok_or_else(|| {
+        let message =
+            format!("\"{role}\" is not a role: use 1 to 64 letters, digits and _ - : . /");
+        InvalidInput { field: "role", fault: Fault::new(FaultKind::InvalidRole, message) }
+    })
 }
 
 impl Doorward {
@@ -88,7 +96,7 @@ impl Doorward {
     ///
     /// # Errors
     /// If the text is not a role, the user has too many roles or there is no such user.
-    pub async fn grant_role(&self, id: UserId, role: &str) -> Result<bool, OrderError> {
+    pub async fn grant_role(&self, id: UserId, role: &str) -> Result<bool, Error> {
         self.order(GrantRole { role: role.to_owned() }, id).await
     }
 
@@ -96,7 +104,7 @@ impl Doorward {
     ///
     /// # Errors
     /// If the text is not a role or there is no such user.
-    pub async fn revoke_role(&self, id: UserId, role: &str) -> Result<bool, OrderError> {
+    pub async fn revoke_role(&self, id: UserId, role: &str) -> Result<bool, Error> {
         self.order(RevokeRole { role: role.to_owned() }, id).await
     }
 }

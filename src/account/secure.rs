@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use super::{
+    Error,
     effects::{account_secured, one_time_of},
-    user_order::{Attempts, Order, OrderError, require},
+    user_order::{Attempts, Order, require},
 };
 use crate::{
     Doorward,
@@ -83,7 +84,7 @@ impl Order for Secure {
         doorward: &Doorward,
         user: &User,
         by: &Administrator,
-    ) -> Result<SecuredAccount, OrderError> {
+    ) -> Result<SecuredAccount, Error> {
         let Self { factors, may_mail } = self;
         let mut attempts = Attempts::with(user);
         loop {
@@ -101,7 +102,7 @@ impl Order for Secure {
             let (outcome, ended) =
                 doorward.store().secure_user(&read, since, now, &effects).await?;
             match outcome {
-                Conditional::Gone => return Err(OrderError::NoSuchUser),
+                Conditional::Gone => return Err(Error::NoSuchUser),
                 Conditional::Changed => continue,
                 Conditional::Done => {}
             }

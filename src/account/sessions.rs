@@ -1,10 +1,6 @@
 //! The sessions of a user: listing and ending them.
 
-use super::{
-    effects::sessions_ended,
-    keys::valid_of_user,
-    user_order::{Order, OrderError},
-};
+use super::{Error, effects::sessions_ended, keys::valid_of_user, user_order::Order};
 use crate::{
     Caller, Doorward,
     event::{Administrator, EventKind},
@@ -91,7 +87,7 @@ impl Order for EndSession {
         doorward: &Doorward,
         user: &User,
         by: &Administrator,
-    ) -> Result<bool, OrderError> {
+    ) -> Result<bool, Error> {
         let Self { session } = self;
         let kind = EventKind::SessionEnded { session };
         let effects = doorward.event_by_administrator(by, user.id, kind).into();
@@ -117,7 +113,7 @@ impl Order for EndSessions {
         doorward: &Doorward,
         user: &User,
         by: &Administrator,
-    ) -> Result<AllEnded, OrderError> {
+    ) -> Result<AllEnded, Error> {
         let kind = EventKind::SessionsEnded { count: None };
         let effects = sessions_ended(doorward, user, EndedBy::Operator)
             .with(doorward.event_by_administrator(by, user.id, kind));
@@ -132,7 +128,7 @@ impl Doorward {
     ///
     /// # Errors
     /// If there is no such user.
-    pub async fn end_sessions(&self, user: UserId) -> Result<usize, OrderError> {
+    pub async fn end_sessions(&self, user: UserId) -> Result<usize, Error> {
         Ok(self.order(EndSessions, user).await?.sessions)
     }
 }

@@ -2,8 +2,8 @@
 //! An unknown address costs the same work as a wrong password.
 
 use super::{
-    Failure, NewSession, OpenedSession,
-    first_factor::{FirstFactor, SignInError, SignInOptions, sign_in_with},
+    Error, NewSession, OpenedSession,
+    first_factor::{FirstFactor, SignInOptions, sign_in_with},
 };
 use crate::{
     Doorward,
@@ -21,11 +21,11 @@ pub(crate) async fn sign_in(
     password: Password,
     requester: &Requester,
     options: &SignInOptions,
-) -> Result<OpenedSession, SignInError> {
+) -> Result<OpenedSession, Error> {
     let user = user_by_password(doorward, email, password, requester).await?;
-    let user = user.ok_or(SignInError::WrongCredentials)?;
+    let user = user.ok_or(Error::WrongCredentials)?;
     let opened = sign_in_with(doorward, &user, FirstFactor::Password, options, requester).await;
-    if let Err(SignInError::WrongCredentials) = opened {
+    if let Err(Error::WrongCredentials) = opened {
         publish_failed(doorward, LoginRefusal::Gone, Some(user.id), email, requester);
     }
     opened
@@ -37,7 +37,7 @@ pub(super) async fn user_by_password(
     email: &EmailKey,
     password: Password,
     requester: &Requester,
-) -> Result<Option<User>, Failure> {
+) -> Result<Option<User>, Error> {
     let attempt = begin_attempt(doorward, Guess::Password, email, requester).await?;
     let checked = check(doorward, email, password, requester.network()).await;
     // A full queue or a lost database is not the caller's fault, as long as nothing is known about the password.
@@ -77,7 +77,7 @@ pub(super) async fn begin_attempt<'a>(
     guess: Guess,
     email: &EmailKey,
     requester: &Requester,
-) -> Result<LoginAttempt<'a>, Failure> {
+) -> Result<LoginAttempt<'a>, Error> {
     let (throttle, now) = (doorward.throttle(), doorward.instant());
     let refused = match throttle.begin_guess(guess, email, requester, now) {
         Ok(attempt) => return Ok(attempt),
@@ -111,7 +111,7 @@ async fn check(
     email: &EmailKey,
     password: Password,
     network: Network,
-) -> Result<Checked, Failure> {
+) -> Result<Checked, Error> {
     let found = doorward.store().user_by_email(email).await?;
     let reason = match &found {
         None => LoginRefusal::UnknownAddress,
@@ -151,7 +151,7 @@ impl Doorward {
         email: &str,
         password: &str,
         client: ClientInfo,
-    ) -> Result<NewSession, SignInError> {
+    ) -> Result<NewSession, Error> {
         let password = Password::unchecked(password.to_owned());
         let email = EmailKey::of(email);
         let (requester, options) = (Requester::new(client), SignInOptions::TOKEN);

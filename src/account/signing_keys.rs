@@ -1,9 +1,10 @@
 //! The operator's orders about signing keys.
 
+use super::Error;
 use crate::{
     Doorward,
     event::{Administrator, EventKind},
-    token::signing_keys::{Error, KeyStatus},
+    token::signing_keys::KeyStatus,
 };
 
 /// Publishes a new key, which signs in place of the old one later. If one is published already, it stays.

@@ -1,8 +1,9 @@
 //! Unlocking an account after too many failed logins, by an administrator.
 
 use super::{
+    Error,
     factor::budget::code_accounts,
-    user_order::{Order, OrderError, require_found},
+    user_order::{Order, require_found},
 };
 use crate::{
     Doorward,
@@ -22,9 +23,9 @@ impl Order for Unlock {
         doorward: &Doorward,
         user: &User,
         by: &Administrator,
-    ) -> Result<(), OrderError> {
+    ) -> Result<(), Error> {
         if by.person() == Some(user.id) {
-            return Err(OrderError::OwnAccount);
+            return Err(Error::OwnAccount);
         }
         let event = doorward.event_by_administrator(by, user.id, EventKind::AccountUnlocked);
         let codes = code_accounts(doorward, user).await?;

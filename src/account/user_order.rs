@@ -3,13 +3,13 @@
 
 use std::future::Future;
 
-use super::{Failure, InvalidInput, has_failure};
+use super::Error;
 use crate::{
     Doorward,
     access::scope::Needs,
     event::Administrator,
     store,
-    user::{MAX_ROLES, Roles, User, UserId},
+    user::{Roles, User, UserId},
 };
 
 /// An order about a user.
@@ -23,61 +23,23 @@ pub(crate) trait Order: Needs {
         doorward: &Doorward,
         user: &User,
         by: &Administrator,
-    ) -> impl Future<Output = Result<Self::Outcome, OrderError>> + Send;
-}
-
-/// Why an order about a user was not carried out.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum OrderError {
-    /// The user does not exist.
-    #[error("there is no such user")]
-    NoSuchUser,
-    /// The user is not as the order expects, or others change them all the time.
-    #[error("the user has changed in the meantime: read them again, and repeat the request")]
-    UserChanged,
-    /// A value breaks a rule.
-    #[error(transparent)]
-    Invalid(InvalidInput),
-    /// The role is not valid, or the user has too many.
-    #[error(transparent)]
-    Role(RoleError),
-    /// Nobody unlocks themselves: whoever could forget their own wrong codes could try all of them.
-    #[error("somebody else has to unlock your account")]
-    OwnAccount,
-    /// Hashing or the database, which also refuses what goes beyond the rights of whoever gives the order.
-    #[error(transparent)]
-    Failed(Failure),
-}
-
-has_failure!(OrderError);
-
-/// What is wrong with a role.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum RoleError {
-    /// The text is not a role.
-    #[error("\"{0}\" is not a role: use 1 to 64 letters, digits and _ - : . /")]
-    Invalid(String),
-    /// The user has the maximum number of roles.
-    #[error("the user has {MAX_ROLES} roles already, which is the most that a user can have")]
-    TooMany,
+    ) -> impl Future<Output = Result<Self::Outcome, Error>> + Send;
 }
 
 /// The user with this id, who must exist.
-pub(super) async fn require(doorward: &Doorward, id: UserId) -> Result<User, OrderError> {
-    doorward.user_by_id(id).await?.ok_or(OrderError::NoSuchUser)
+pub(super) async fn require(doorward: &Doorward, id: UserId) -> Result<User, Error> {
+    doorward.user_by_id(id).await?.ok_or(Error::NoSuchUser)
 }
 
 /// Fails if the store has not found the user.
-pub(super) fn require_found(found: bool) -> Result<(), OrderError> {
-    if found { Ok(()) } else { Err(OrderError::NoSuchUser) }
+pub(super) fn require_found(found: bool) -> Result<(), Error> {
+    if found { Ok(()) } else { Err(Error::NoSuchUser) }
 }
 
 /// The user about whom somebody gives an order. Nobody changes those who may do more than themselves. The transaction decides this; here
 /// it is only said early: before what else is wrong with the order, and before a password is hashed.
-pub(crate) fn subject(found: Option<User>, by: &Administrator) -> Result<User, OrderError> {
-    let user = found.ok_or(OrderError::NoSuchUser)?;
+pub(crate) fn subject(found: Option<User>, by: &Administrator) -> Result<User, Error> {
+    let user = found.ok_or(Error::NoSuchUser)?;
     match by.may_manage(&user.roles) {
         true => Ok(user),
         false => Err(store::Error::BeyondAuthority.into()),
@@ -104,13 +66,13 @@ impl<'a> Attempts<'a> {
     }
 
     /// The user for the next attempt: as they were read, and then as others have written them.
-    pub(super) async fn next(&mut self, doorward: &Doorward) -> Result<User, OrderError> {
+    pub(super) async fn next(&mut self, doorward: &Doorward) -> Result<User, Error> {
         const MOST: usize = 10;
         self.begun += 1;
         match self.begun {
             1 => Ok(self.user.clone()),
             2..=MOST => require(doorward, self.user.id).await,
-            _ => Err(OrderError::UserChanged),
+            _ => Err(Error::UserChanged),
         }
     }
 }
@@ -121,7 +83,7 @@ impl Doorward {
         &self,
         order: O,
         user: UserId,
-    ) -> Result<O::Outcome, OrderError> {
+    ) -> Result<O::Outcome, Error> {
         let user = require(self, user).await?;
         order.carry_out(self, &user, &Administrator::APP).await
     }

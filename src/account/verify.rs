@@ -1,8 +1,9 @@
 //! Verifying e-mail addresses: by a mailed link or code.
 
 use super::{
+    Error,
     effects::{charge_mail, email_changed, leading_to, with_secret},
-    one_time::{FoundSecret, MailError, OneTimeError, find, refund},
+    one_time::{FoundSecret, find, refund},
 };
 use crate::{
     Doorward,
@@ -23,9 +24,9 @@ pub(crate) async fn send(
     user: &User,
     requester: &Requester,
     target: Option<&MailedTarget>,
-) -> Result<(), MailError> {
+) -> Result<(), Error> {
     if !doorward.sends_mail() {
-        return Err(MailError::NeedsMail);
+        return Err(Error::NeedsMail);
     }
     if user.email_verified {
         return Ok(());
@@ -61,7 +62,7 @@ pub(crate) async fn send_once(
     user: &User,
     requester: &Requester,
     target: Option<&MailedTarget>,
-) -> Result<(), MailError> {
+) -> Result<(), Error> {
     match has_open_code(doorward, user).await? {
         true => Ok(()),
         false => send(doorward, user, requester, target).await,
@@ -74,10 +75,10 @@ pub(crate) async fn verify(
     doorward: &Doorward,
     presented: LinkOrCode,
     requester: &Requester,
-) -> Result<User, OneTimeError> {
+) -> Result<User, Error> {
     let purposes = [Purpose::VerifyEmail, Purpose::ChangeEmail];
     let found = find(doorward, &purposes, &presented, requester).await?;
-    let FoundSecret { one_time, user, guess } = found.ok_or(OneTimeError::WrongCode)?;
+    let FoundSecret { one_time, user, guess } = found.ok_or(Error::WrongCode)?;
     let (usage, effects) = match one_time.purpose {
         Purpose::ChangeEmail => {
             (OneTimeUse::ChangeEmail, email_changed(doorward, &user, requester.language))
@@ -89,11 +90,10 @@ pub(crate) async fn verify(
     let now = doorward.now();
     let used = match doorward.store().use_one_time(&one_time, usage, &effects, now).await {
         // A guessed code must not tell by its answer that it is right.
-        Err(store::Error::EmailTaken) if guess.is_some() => return Err(OneTimeError::WrongCode),
-        Err(store::Error::EmailTaken) => return Err(OneTimeError::EmailTaken),
+        Err(store::Error::EmailTaken) if guess.is_some() => return Err(Error::WrongCode),
         used => used?,
     };
-    let user = used.ok_or(OneTimeError::WrongCode)?;
+    let user = used.ok_or(Error::WrongCode)?;
     refund(guess);
     doorward.throttle().clear_mails(&user.email.key());
     Ok(user)

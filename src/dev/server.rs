@@ -16,11 +16,10 @@ use super::{
 use crate::{
     Doorward, OpenError,
     account::{
-        OpenedSession,
+        self, OpenedSession,
         edit::Edit,
         look_up::user_by_id_or_email,
         session_start::{Authentication, NotBegun, begin_session},
-        user_order::OrderError,
     },
     clock::{Clock, Timestamp},
     config::{DatabaseUrl, Settings},
@@ -74,7 +73,7 @@ pub(crate) enum StartError {
     #[error(transparent)]
     Busy(#[from] Busy),
     #[error(transparent)]
-    Order(#[from] OrderError),
+    Account(#[from] account::Error),
 }
 
 /// There is no such user.

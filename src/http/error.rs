@@ -43,10 +43,6 @@ pub enum Error {
     FactorMissing(Box<FactorChallenge>),
     /// The answer to a challenge is refused. Holds the reason.
     FactorRefused(&'static str),
-    /// A factor cannot be added or removed. Holds the reason.
-    FactorConflict(&'static str),
-    /// The user has the most API keys that one can have.
-    TooManyKeys,
     /// A person at a route of an app that embeds the service gets a page, or the way to one.
     Person(Box<Response>),
     /// A guard refuses a person whose browser holds a valid cookie. Signing in again does not help. They may lack something
@@ -72,11 +68,6 @@ pub enum Error {
     /// The client took too long to send its request.
     TooSlow,
     EmailTaken,
-    /// Registration is not open for this person.
-    MayNotRegister,
-    MayNotInvite,
-    /// Somebody else has invited the e-mail address.
-    AlreadyInvited,
     /// The request needs a mail, and the service sends none, or none of this kind.
     NeedsMail,
     /// The body has more bytes than allowed.
@@ -87,7 +78,7 @@ pub enum Error {
     NotAForm,
     /// The pages were asked for under a host name that needs HTTPS.
     NeedsHttps,
-    /// An order of an administrator that cannot be carried out, with the status and the reason.
+    /// What was asked for cannot be done, with the status and the reason.
     NotDone(StatusCode, String),
     /// Somebody wants to change a user who may do more than they, or to give a role that may.
     BeyondAuthority(&'static str),
@@ -195,11 +186,9 @@ impl Error {
             | Self::FactorMissing(_)
             | Self::FactorRefused(_)
             | Self::InvalidClient => StatusCode::UNAUTHORIZED,
-            Self::Refused(..)
-            | Self::CrossSite(_)
-            | Self::BeyondAuthority(_)
-            | Self::MayNotRegister
-            | Self::MayNotInvite => StatusCode::FORBIDDEN,
+            Self::Refused(..) | Self::CrossSite(_) | Self::BeyondAuthority(_) => {
+                StatusCode::FORBIDDEN
+            }
             Self::Person(response) => response.status(),
             Self::NotDone(status, _) => *status,
             Self::NotFound => StatusCode::NOT_FOUND,
@@ -207,10 +196,7 @@ impl Error {
             Self::NoSuchUser(_) => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Self::TooSlow => StatusCode::REQUEST_TIMEOUT,
-            Self::EmailTaken
-            | Self::AlreadyInvited
-            | Self::FactorConflict(_)
-            | Self::TooManyKeys => StatusCode::CONFLICT,
+            Self::EmailTaken => StatusCode::CONFLICT,
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::NotJson | Self::NotAForm => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::OtherHost | Self::NeedsHttps => StatusCode::MISDIRECTED_REQUEST,
@@ -221,19 +207,14 @@ impl Error {
         }
     }
 
-    fn message(&self) -> &'static str {
+    fn message(&self) -> &str {
         match self {
+            Self::NotDone(_, reason) => reason,
+            Self::BeyondAuthority(reason) | Self::FactorRefused(reason) => reason,
             Self::SignInAgain => {
                 "This action needs a sign-in within the last 10 minutes. Please sign in again."
             }
             Self::FactorMissing(_) => "A second factor is missing.",
-            Self::FactorRefused(reason) | Self::FactorConflict(reason) => reason,
-            Self::TooManyKeys => {
-                "You have the most keys that one can have. Please revoke one first."
-            }
-            Self::MayNotRegister => "Registration is not open for this address.",
-            Self::MayNotInvite => "You may not invite others.",
-            Self::AlreadyInvited => "The address is invited already.",
             Self::OtherHost => "The service does not answer under this host name.",
             Self::NotAForm => "The request body must be sent as application/x-www-form-urlencoded.",
             _ => message(self.status()),
@@ -414,12 +395,8 @@ impl IntoResponse for Error {
         let mut response = json(status, Vec::new());
         self.add_headers(&mut response);
         let message = match &self {
-            Self::Refused(_, Some(missing)) => {
-                format!("{}{}", self.message(), advice(*missing)).into()
-            }
-            Self::NotDone(_, reason) => reason.clone().into(),
-            Self::BeyondAuthority(reason) => (*reason).into(),
-            _ => Cow::Borrowed(self.message()),
+            Self::Refused(_, Some(missing)) => format!("{}{}", self.message(), advice(*missing)),
+            _ => self.message().to_owned(),
         };
         if let Self::Internal(cause) | Self::Unavailable(cause) = &self {
             response.extensions_mut().insert(Cause(cause.clone()));
@@ -521,6 +498,7 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
+    use crate::account;
 
     #[test]
     fn a_refusal_without_a_request_or_decision_has_no_header_for_it() {
@@ -578,9 +556,9 @@ mod tests {
             ("WrongCode", unauthorized()),
             ("InvalidClient", Error::InvalidClient),
             ("InvalidForm", Error::NoTokenField),
-            ("MayNotRegister", Error::MayNotRegister),
+            ("MayNotRegister", account::Error::MayNotRegister.into()),
             ("MayNotRegister", Error::CrossSite(None)),
-            ("MayNotInvite", Error::MayNotInvite),
+            ("MayNotInvite", account::Error::MayNotInvite.into()),
             ("MayNotInvite", Error::CrossSite(None)),
             ("OtherSite", Error::CrossSite(None)),
             ("RefusedVisit", Error::CrossSite(None)),

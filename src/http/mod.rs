@@ -1,5 +1,6 @@
 //! HTTP: the router, built from the table of routes, and the middleware.
 
+mod account_error;
 pub mod admin;
 mod answer;
 pub mod api;

@@ -123,7 +123,7 @@ async fn an_app_that_embeds_doorward_is_bound_by_the_policy() {
     let client = || doorward::ClientInfo::new([192, 0, 2, 7].into(), "");
     let user = doorward::NewUser::new("Ada", "ada@example.com");
     let refused = server.doorward.register(user, client()).await.unwrap_err();
-    assert!(matches!(refused, doorward::RegisterError::NotAllowed), "{refused:?}");
+    assert!(matches!(refused, doorward::AccountError::MayNotRegister), "{refused:?}");
     let invitation = NewInvitation::new("ada@example.com").role("staff");
     let ticket = server.doorward.invite(invitation).await.unwrap().ticket.unwrap();
     let user = doorward::NewUser::new("Ada", "ada@example.com").invitation(ticket.code());

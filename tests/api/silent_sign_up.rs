@@ -76,5 +76,5 @@ async fn an_app_that_embeds_the_service_is_told_of_a_silent_sign_up() {
     let client = doorward::ClientInfo::new([192, 0, 2, 7].into(), "");
     let user = doorward::NewUser::new("Ada", ADA).password(PASSWORD);
     let outcome = server.doorward.register(user, client).await;
-    assert!(matches!(outcome, Err(doorward::RegisterError::Mailed)), "{outcome:?}");
+    assert!(matches!(outcome, Err(doorward::AccountError::OwnerMailed)), "{outcome:?}");
 }

@@ -7,10 +7,8 @@ use super::budget::Budget;
 use crate::{
     Doorward,
     account::{
-        Failure, NewSession, OpenedSession,
+        Error, NewSession, OpenedSession,
         effects::recovery_code_used,
-        first_factor::SignInError,
-        has_failure,
         session_start::{Authentication, NotBegun, SessionFor, begin_session},
         sign_in::publish_failed,
         trusted_devices, unanswered,
@@ -23,7 +21,7 @@ use crate::{
     event::LoginRefusal,
     network::{ClientInfo, Requester},
     session::{Method, Methods, Persistence, Session, SessionId, TokenId},
-    store::{Effects, FactorUse, Requirement, SignInRefusal},
+    store::{self, Effects, FactorUse, Requirement, SignInRefusal},
     token::{
         challenge::{Challenge, PAGE_LIFETIME, Person, signed_challenge},
         cookie::CodeId,
@@ -81,26 +79,6 @@ pub(crate) struct Answered {
     pub(crate) is_step_up: bool,
 }
 
-/// Why an answer was refused.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum AnswerError {
-    /// The challenge is not ours, has expired or was answered, or the user has changed since.
-    #[error("the challenge has expired")]
-    Expired,
-    #[error("the second factor is wrong")]
-    Wrong,
-    /// Codes count once.
-    #[error("the code was used before")]
-    CodeUsed,
-    /// The passkey is not known.
-    #[error("the passkey is not known")]
-    UnknownPasskey,
-    #[error(transparent)]
-    Failed(Failure),
-}
-
-has_failure!(AnswerError);
-
 /// The challenge of a sign-in with a passkey, before anything is known of the person.
 pub(crate) fn open_challenge(doorward: &Doorward) -> String {
     doorward.cookies().seal_challenge(&Challenge {
@@ -134,23 +112,23 @@ pub(crate) async fn answer(
     answer: Answer,
     options: AnswerOptions,
     requester: &Requester,
-) -> Result<Answered, AnswerError> {
+) -> Result<Answered, Error> {
     let challenge = doorward.cookies().open_challenge(sealed, doorward.now());
-    let mut challenge = challenge.ok_or(AnswerError::Expired)?;
+    let mut challenge = challenge.ok_or(Error::ChallengeExpired)?;
     if let (Some(chosen), Person::Unknown) = (options.persistence, &challenge.person) {
         challenge.persistence = chosen;
     }
     doorward.throttle().charge_answer(requester, doorward.instant())?;
     let answering = answering(doorward, &challenge, &answer).await?;
     if !options.answered_in.admits(answering.session.map(|(session, _)| session)) {
-        return Err(AnswerError::Expired);
+        return Err(Error::ChallengeExpired);
     }
     let budget = budget_of(&answer);
     if let Some(budget) = budget {
         // No challenge asks for a code without a first factor. Whoever holds a session could use up the guesses of its user.
         if answering.methods.first_factors().is_empty() {
-            refuse(doorward, &challenge, &answering, &AnswerError::Wrong, requester).await?;
-            return Err(AnswerError::Wrong);
+            refuse(doorward, &challenge, &answering, &Error::WrongFactor, requester).await?;
+            return Err(Error::WrongFactor);
         }
         budget.charge(doorward, &answering.user, requester).await?;
     }
@@ -187,23 +165,23 @@ async fn answering(
     doorward: &Doorward,
     challenge: &Challenge,
     answer: &Answer,
-) -> Result<Answering, AnswerError> {
+) -> Result<Answering, Error> {
     let store = doorward.store();
     match &challenge.person {
         Person::User { id, password_version, methods, session } => {
             let user = store.user_by_id(*id).await?;
             let is_same =
                 |user: &User| !user.disabled && user.password_version == *password_version;
-            let user = user.filter(is_same).ok_or(AnswerError::Expired)?;
+            let user = user.filter(is_same).ok_or(Error::ChallengeExpired)?;
             Ok(Answering { user, methods: methods.clone(), session: *session, passkey: None })
         }
         Person::Unknown => {
-            let Answer::Passkey(response) = answer else { return Err(AnswerError::Wrong) };
+            let Answer::Passkey(response) = answer else { return Err(Error::WrongFactor) };
             let found = store.passkey_by_credential_id(&response.raw_id).await?;
-            let (passkey, user) = found.ok_or(AnswerError::UnknownPasskey)?;
+            let (passkey, user) = found.ok_or(Error::UnknownPasskey)?;
             // A browser forgets a passkey that is not known, and the user may be enabled again.
             if user.disabled {
-                return Err(AnswerError::Wrong);
+                return Err(Error::WrongFactor);
             }
             let (methods, passkey) = (Methods::default(), Some(passkey));
             Ok(Answering { user, methods, session: None, passkey })
@@ -217,13 +195,13 @@ async fn prove(
     sealed: &str,
     answering: &Answering,
     answer: &Answer,
-) -> Result<Proved, AnswerError> {
+) -> Result<Proved, Error> {
     let (user, now) = (&answering.user, doorward.now());
     match answer {
         Answer::Passkey(response) => {
             let passkey = match &answering.passkey {
                 // Nothing else has said whose passkey it is, so the authenticator has to (WebAuthn Level 3, section 7.2).
-                Some(_) if response.user_handle.is_none() => return Err(AnswerError::Wrong),
+                Some(_) if response.user_handle.is_none() => return Err(Error::WrongFactor),
                 Some(passkey) => passkey.clone(),
                 None => held_passkey(doorward, user, response).await?,
             };
@@ -250,13 +228,13 @@ async fn prove(
             }
             None => {
                 let HeldFactors { totp, .. } = doorward.store().factors_of(user, now).await?;
-                let totp = totp.ok_or(AnswerError::Wrong)?;
+                let totp = totp.ok_or(Error::WrongFactor)?;
                 let secret = doorward.factor_key().decrypt(user.id, &totp.secret);
                 let secret = secret.and_then(|secret| TotpSecret::from_bytes(&secret));
                 let secret = secret.ok_or_else(damaged_secret)?;
-                let step = secret.matching_step(code, now).ok_or(AnswerError::Wrong)?.0;
+                let step = secret.matching_step(code, now).ok_or(Error::WrongFactor)?.0;
                 if step <= totp.last_step {
-                    return Err(AnswerError::CodeUsed);
+                    return Err(Error::CodeUsed);
                 }
                 let usage = FactorUse::Totp { step };
                 Ok(Proved { method: Method::Totp, usage, new_recovery_code: None })
@@ -270,10 +248,10 @@ async fn held_passkey(
     doorward: &Doorward,
     user: &User,
     response: &AssertionResponse,
-) -> Result<Passkey, AnswerError> {
+) -> Result<Passkey, Error> {
     let held = doorward.store().factors_of(user, doorward.now()).await?.passkeys;
     let answered = held.into_iter().find(|passkey| passkey.credential_id == response.raw_id);
-    answered.ok_or(AnswerError::UnknownPasskey)
+    answered.ok_or(Error::UnknownPasskey)
 }
 
 /// Verifies what an authenticator has signed.
@@ -282,27 +260,27 @@ fn assert(
     sealed: &str,
     passkey: &Passkey,
     response: &AssertionResponse,
-) -> Result<Assertion, AnswerError> {
-    let relying_party = doorward.passkey_relying_party().ok_or(AnswerError::Wrong)?;
+) -> Result<Assertion, Error> {
+    let relying_party = doorward.passkey_relying_party().ok_or(Error::WrongFactor)?;
     if response.user_handle.as_ref().is_some_and(|handle| *handle != passkey.user_handle) {
-        return Err(AnswerError::Wrong);
+        return Err(Error::WrongFactor);
     }
     let stored = (
         PublicKey::from_bytes(&passkey.public_key),
         CredentialId::from_bytes(&passkey.credential_id),
     );
-    let (Some(key), Some(id)) = stored else { return Err(damaged_secret().into()) };
+    let (Some(key), Some(id)) = stored else { return Err(damaged_secret()) };
     let challenge = signed_challenge(sealed);
     verify(&relying_party, &challenge, &key, &id, response).map_err(|invalid| {
         tracing::info!(reason = %invalid, "a passkey was refused");
-        AnswerError::Wrong
+        Error::WrongFactor
     })
 }
 
-fn damaged_secret() -> Failure {
+fn damaged_secret() -> Error {
     let message =
         "a stored factor cannot be read: it is damaged, or the file factor-secret is another one";
-    Failure::Store(crate::store::Error::Failed(message.into()))
+    Error::Store(store::Error::Failed(message.into()))
 }
 
 /// Begins the session, or makes it stronger, unless its user does so too often.
@@ -313,7 +291,7 @@ async fn accept(
     proved: Proved,
     trusts_device: bool,
     requester: &Requester,
-) -> Result<Answered, AnswerError> {
+) -> Result<Answered, Error> {
     let right = doorward.throttle().begin_answer(answering.user.id, doorward.instant())?;
     let written = write(doorward, challenge, answering, proved, trusts_device, requester).await;
     match &written {
@@ -330,7 +308,7 @@ async fn write(
     proved: Proved,
     trusts_device: bool,
     requester: &Requester,
-) -> Result<Answered, AnswerError> {
+) -> Result<Answered, Error> {
     let (user, method) = (&answering.user, proved.method);
     let known = match answering.session {
         Some(session) => Some(known_session(doorward, session).await?),
@@ -396,21 +374,21 @@ fn proved_with(
 async fn known_session(
     doorward: &Doorward,
     (id, token): (SessionId, TokenId),
-) -> Result<Session, AnswerError> {
+) -> Result<Session, Error> {
     let found = doorward.store().session_with_user(id).await?.map(|(session, _)| session);
-    found.filter(|session| session.token_id == token).ok_or(AnswerError::Expired)
+    found.filter(|session| session.token_id == token).ok_or(Error::ChallengeExpired)
 }
 
-fn refusal(not_begun: NotBegun, method: Method) -> AnswerError {
+fn refusal(not_begun: NotBegun, method: Method) -> Error {
     match not_begun {
-        NotBegun::FactorMissing => AnswerError::Wrong,
+        NotBegun::FactorMissing => Error::WrongFactor,
         NotBegun::Refused(SignInRefusal::FactorUsed) => match method {
-            Method::Totp => AnswerError::CodeUsed,
-            Method::Passkey | Method::SecurityKey => AnswerError::UnknownPasskey,
+            Method::Totp => Error::CodeUsed,
+            Method::Passkey | Method::SecurityKey => Error::UnknownPasskey,
             // Used ones are not kept, so one that was used is like any other wrong one.
-            _ => AnswerError::Wrong,
+            _ => Error::WrongFactor,
         },
-        NotBegun::Refused(_) => AnswerError::Expired,
+        NotBegun::Refused(_) => Error::ChallengeExpired,
         NotBegun::Store(error) => error.into(),
     }
 }
@@ -420,13 +398,13 @@ async fn refuse(
     doorward: &Doorward,
     challenge: &Challenge,
     answering: &Answering,
-    refused: &AnswerError,
+    refused: &Error,
     requester: &Requester,
-) -> Result<(), AnswerError> {
+) -> Result<(), Error> {
     let reason = match refused {
-        AnswerError::Expired | AnswerError::Failed(_) => return Ok(()),
-        AnswerError::CodeUsed => LoginRefusal::FactorUsed,
-        AnswerError::Wrong | AnswerError::UnknownPasskey => LoginRefusal::WrongFactor,
+        Error::CodeUsed => LoginRefusal::FactorUsed,
+        Error::WrongFactor | Error::UnknownPasskey => LoginRefusal::WrongFactor,
+        _ => return Ok(()),
     };
     let user = &answering.user;
     publish_failed(doorward, reason, Some(user.id), &user.email.key(), requester);
@@ -437,25 +415,21 @@ async fn refuse(
 }
 
 impl Doorward {
-    /// Opens the session of a [`SignInError::FactorMissing`] with a code of the user's authenticator app or a recovery code, as
+    /// Opens the session of a [`Error::FactorMissing`] with a code of the user's authenticator app or a recovery code, as
     /// `POST /api/auth/login/factor` does. A recovery code is replaced: the second value is the new one, to show it to the user.
     ///
     /// # Errors
-    /// [`SignInError::WrongCredentials`] if the code is wrong or was used, or the challenge has expired or was answered.
+    /// [`Error::WrongFactor`] or [`Error::CodeUsed`], and [`Error::ChallengeExpired`] if the challenge has expired or was answered.
     pub async fn sign_in_with_code(
         &self,
         challenge: &str,
         code: &str,
         client: ClientInfo,
-    ) -> Result<(NewSession, Option<String>), SignInError> {
+    ) -> Result<(NewSession, Option<String>), Error> {
         let (given, requester) =
             (Answer::Code(Zeroizing::new(code.to_owned())), Requester::new(client));
         let options = AnswerOptions::default();
-        let answered = answer(self, challenge, given, options, &requester).await;
-        let answered = answered.map_err(|error| match error {
-            AnswerError::Failed(failure) => SignInError::Failed(failure),
-            _ => SignInError::WrongCredentials,
-        })?;
+        let answered = answer(self, challenge, given, options, &requester).await?;
         let recovery_code = answered.new_recovery_code.map(|code| code.to_string());
         Ok((answered.opened.with_token(self).await, recovery_code))
     }

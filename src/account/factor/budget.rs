@@ -3,7 +3,7 @@
 
 use crate::{
     Doorward,
-    account::{Failure, sign_in::publish_failed},
+    account::{Error, sign_in::publish_failed},
     network::Requester,
     store,
     throttle::{AccountChange, AccountKey, Counted},
@@ -37,7 +37,7 @@ impl Budget {
         doorward: &Doorward,
         user: &User,
         requester: &Requester,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), Error> {
         let settings = &doorward.settings().throttle;
         if settings.unlimited {
             return Ok(());

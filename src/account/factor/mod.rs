@@ -7,7 +7,7 @@ pub(crate) mod recovery_codes;
 pub(crate) mod step_up;
 pub(crate) mod totp;
 
-use super::{Failure, OpenedSession, has_failure, proof::is_fresh};
+use super::{Error, OpenedSession, proof::is_fresh};
 use crate::{
     Caller, Doorward,
     credential::recovery_code::{COUNT, RecoveryCode},
@@ -24,42 +24,10 @@ pub(crate) struct Enrolled {
     pub(crate) opened: OpenedSession,
 }
 
-/// Why a factor was not added or removed.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum EnrolError {
-    #[error("the user has to sign in again")]
-    SignInAgain,
-    /// The service does not offer this kind.
-    #[error("factors of this kind are not offered")]
-    NotOffered,
-    /// What was sent to set it up is not ours, has expired or belongs to another user.
-    #[error("the setup has expired")]
-    Expired,
-    #[error("the code is wrong")]
-    WrongCode,
-    #[error("the authenticator's answer is not valid: {0}")]
-    Invalid(crate::credential::passkey::Invalid),
-    /// The passkey is registered, or the user has an authenticator app already.
-    #[error("the factor exists already")]
-    Taken,
-    #[error("the user has the most passkeys that one can have")]
-    TooMany,
-    /// The user has no such factor.
-    #[error("there is no such factor")]
-    NoSuchFactor,
-    /// The user could not sign in any more.
-    #[error("it is the last way to sign in")]
-    LastWayIn,
-    #[error(transparent)]
-    Failed(Failure),
-}
-
-has_failure!(EnrolError);
-
-fn require_fresh(doorward: &Doorward, caller: &Caller) -> Result<(), EnrolError> {
+fn require_fresh(doorward: &Doorward, caller: &Caller) -> Result<(), Error> {
     match is_fresh(doorward, &caller.user, &caller.session) {
         true => Ok(()),
-        false => Err(EnrolError::SignInAgain),
+        false => Err(Error::SignInAgain),
     }
 }
 
@@ -78,25 +46,25 @@ fn enrolled(
     added: AddFactor,
     session: Session,
     recovery_codes: Option<Vec<RecoveryCode>>,
-) -> Result<Enrolled, EnrolError> {
+) -> Result<Enrolled, Error> {
     match added {
         AddFactor::Added => {
             let user = (*caller.user).clone();
             Ok(Enrolled { recovery_codes, opened: OpenedSession { user, session } })
         }
-        AddFactor::Taken => Err(EnrolError::Taken),
-        AddFactor::TooMany => Err(EnrolError::TooMany),
-        AddFactor::SetupUsed => Err(EnrolError::Expired),
-        AddFactor::UserChanged => Err(EnrolError::SignInAgain),
+        AddFactor::Taken => Err(Error::FactorTaken),
+        AddFactor::TooMany => Err(Error::TooManyPasskeys),
+        AddFactor::SetupUsed => Err(Error::SetupExpired),
+        AddFactor::UserChanged => Err(Error::SignInAgain),
     }
 }
 
 /// The session of a person who has removed a factor.
-fn removed(removed: RemoveFactor, otherwise: EnrolError) -> Result<Session, EnrolError> {
+fn removed(removed: RemoveFactor, otherwise: Error) -> Result<Session, Error> {
     match removed {
         RemoveFactor::Removed(session) => Ok(*session),
         RemoveFactor::Kept => Err(otherwise),
-        RemoveFactor::Changed => Err(EnrolError::SignInAgain),
+        RemoveFactor::Changed => Err(Error::SignInAgain),
     }
 }
 

@@ -1,9 +1,12 @@
 //! Passkeys and security keys: making, renaming and removing them.
 
-use super::{EnrolError, Enrolled, enrolled, first_recovery_codes, holder, removed, require_fresh};
+use super::{Enrolled, enrolled, first_recovery_codes, holder, removed, require_fresh};
 use crate::{
     Caller, Doorward,
-    account::effects::{factor_added, factor_removed},
+    account::{
+        Error,
+        effects::{factor_added, factor_removed},
+    },
     clock::Timestamp,
     credential::{
         factor::FactorKind,
@@ -45,13 +48,13 @@ pub(crate) async fn begin(
     doorward: &Doorward,
     caller: &Caller,
     kind: FactorKind,
-) -> Result<NewPasskey, EnrolError> {
-    let relying_party = doorward.passkey_relying_party().ok_or(EnrolError::NotOffered)?;
+) -> Result<NewPasskey, Error> {
+    let relying_party = doorward.passkey_relying_party().ok_or(Error::FactorNotOffered)?;
     require_fresh(doorward, caller)?;
     let (user, now) = (&*caller.user, doorward.now());
     let existing = doorward.store().factors_of(user, now).await?.passkeys;
     if existing.len() >= MAX_PASSKEYS {
-        return Err(EnrolError::TooMany);
+        return Err(Error::TooManyPasskeys);
     }
     let user_handle = existing.first().map_or_else(random_handle, |held| held.user_handle.clone());
     let verifies_user = kind == FactorKind::Passkey;
@@ -75,12 +78,12 @@ pub(crate) async fn enrol(
     setup: &str,
     made: MadePasskey,
     requester: &Requester,
-) -> Result<Enrolled, EnrolError> {
-    let relying_party = doorward.passkey_relying_party().ok_or(EnrolError::NotOffered)?;
+) -> Result<Enrolled, Error> {
+    let relying_party = doorward.passkey_relying_party().ok_or(Error::FactorNotOffered)?;
     require_fresh(doorward, caller)?;
     let (user, now) = (&*caller.user, doorward.now());
     let opened = doorward.cookies().open_passkey_setup(setup, now);
-    let opened = opened.filter(|opened| opened.user == user.id).ok_or(EnrolError::Expired)?;
+    let opened = opened.filter(|opened| opened.user == user.id).ok_or(Error::SetupExpired)?;
     let challenge = signed_challenge(setup);
     let setup = (opened.id, opened.expires_at);
     let passkey = new_record(relying_party, &challenge, opened, made, requester, now)?;
@@ -106,9 +109,9 @@ pub(in crate::account) fn new_record(
     made: MadePasskey,
     requester: &Requester,
     now: Timestamp,
-) -> Result<Passkey, EnrolError> {
+) -> Result<Passkey, Error> {
     let registered =
-        register(&relying_party, challenge, &made.response).map_err(EnrolError::Invalid)?;
+        register(&relying_party, challenge, &made.response).map_err(Error::InvalidPasskey)?;
     let device = Device::of(&requester.client.user_agent);
     let name = match made.name {
         Some(name) => name.as_str().to_owned(),
@@ -141,13 +144,13 @@ pub(crate) async fn rename(
     id: FactorId,
     name: &Name,
     requester: &Requester,
-) -> Result<(), EnrolError> {
+) -> Result<(), Error> {
     let user = caller.user.id;
     doorward.charge_change(user, OwnChange::Account)?;
     let effects = doorward.event_by_caller(caller, requester, EventKind::PasskeyRenamed).into();
     match doorward.store().rename_passkey(user, id, name.as_str(), &effects).await? {
         true => Ok(()),
-        false => Err(EnrolError::NoSuchFactor),
+        false => Err(Error::NoSuchFactor),
     }
 }
 
@@ -158,12 +161,12 @@ pub(crate) async fn remove(
     caller: &Caller,
     id: FactorId,
     requester: &Requester,
-) -> Result<Session, EnrolError> {
+) -> Result<Session, Error> {
     require_fresh(doorward, caller)?;
     let (user, now, store) = (&*caller.user, doorward.now(), doorward.store());
     let held = store.factors_of(user, now).await?.passkeys;
     let passkey = held.into_iter().find(|passkey| passkey.id == id);
-    let passkey = passkey.ok_or(EnrolError::NoSuchFactor)?;
+    let passkey = passkey.ok_or(Error::NoSuchFactor)?;
     let kind = passkey.kind();
     let event = EventKind::FactorRemoved { kind };
     let effects = factor_removed(doorward, user, kind, requester.language)
@@ -171,5 +174,5 @@ pub(crate) async fn remove(
     let signs_in_by_mail = doorward.signs_in_by_mail();
     let who = holder(caller);
     let outcome = store.remove_passkey(who, id, signs_in_by_mail, now, &effects).await?;
-    removed(outcome, EnrolError::LastWayIn)
+    removed(outcome, Error::LastWayIn)
 }

@@ -1,9 +1,12 @@
 //! Recovery codes: each stands in for the second factor once.
 
-use super::{EnrolError, holder, new_recovery_codes, require_fresh};
+use super::{holder, new_recovery_codes, require_fresh};
 use crate::{
-    Caller, Doorward, account::effects::recovery_codes_replaced,
-    credential::recovery_code::RecoveryCode, event::EventKind, network::Requester,
+    Caller, Doorward,
+    account::{Error, effects::recovery_codes_replaced},
+    credential::recovery_code::RecoveryCode,
+    event::EventKind,
+    network::Requester,
     throttle::OwnChange,
 };
 
@@ -12,10 +15,10 @@ pub(crate) async fn replace(
     doorward: &Doorward,
     caller: &Caller,
     requester: &Requester,
-) -> Result<Vec<RecoveryCode>, EnrolError> {
+) -> Result<Vec<RecoveryCode>, Error> {
     require_fresh(doorward, caller)?;
     if caller.user.factors.is_empty() {
-        return Err(EnrolError::NoSuchFactor);
+        return Err(Error::NoSuchFactor);
     }
     doorward.charge_change(caller.user.id, OwnChange::Account)?;
     let (user, codes) = (&*caller.user, new_recovery_codes());
@@ -26,6 +29,6 @@ pub(crate) async fn replace(
     let who = holder(caller);
     match doorward.store().replace_recovery_codes(who, &digests, now, &effects).await? {
         true => Ok(codes),
-        false => Err(EnrolError::SignInAgain),
+        false => Err(Error::SignInAgain),
     }
 }

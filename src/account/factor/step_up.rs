@@ -5,8 +5,7 @@ use std::time::Duration;
 use crate::{
     Caller, Doorward,
     account::{
-        MissingFactor, OpenedSession,
-        first_factor::SignInError,
+        Error, MissingFactor, OpenedSession,
         session_start::{Authentication, NotBegun, SessionFor, begin_session},
         sign_in::user_by_password,
         unanswered,
@@ -35,17 +34,17 @@ pub(crate) async fn begin(
 /// Proves the caller's password once more. If they hold a second factor, that is still missing.
 ///
 /// # Errors
-/// [`SignInError::FactorMissing`] for a user with a second factor.
+/// [`Error::FactorMissing`] for a user with a second factor.
 pub(crate) async fn with_password(
     doorward: &Doorward,
     caller: &Caller,
     password: Password,
     requester: &Requester,
-) -> Result<OpenedSession, SignInError> {
+) -> Result<OpenedSession, Error> {
     let email = caller.user.email.key();
     let user = user_by_password(doorward, &email, password, requester).await?;
     let user = user.filter(|user| user.id == caller.user.id);
-    let user = user.ok_or(SignInError::WrongCredentials)?;
+    let user = user.ok_or(Error::WrongPassword)?;
     let methods = Methods::at(doorward.now(), [Method::Password]);
     let session = &*caller.session;
     let step_up = SessionFor::StepUp(session);
@@ -56,10 +55,10 @@ pub(crate) async fn with_password(
             let (persistence, session) = (Persistence::Lifetime, Some(session));
             let missing =
                 unanswered::ask(doorward, &user, methods, persistence, session, requester).await?;
-            Err(SignInError::FactorMissing(Box::new(missing)))
+            Err(Error::FactorMissing(Box::new(missing)))
         }
         // The session has ended or was refreshed in the meantime.
-        Err(NotBegun::Refused(_)) => Err(SignInError::WrongCredentials),
+        Err(NotBegun::Refused(_)) => Err(Error::WrongPassword),
         Err(NotBegun::Store(error)) => Err(error.into()),
     }
 }

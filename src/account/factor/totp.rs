@@ -2,10 +2,13 @@
 
 use zeroize::Zeroizing;
 
-use super::{EnrolError, Enrolled, enrolled, first_recovery_codes, holder, removed, require_fresh};
+use super::{Enrolled, enrolled, first_recovery_codes, holder, removed, require_fresh};
 use crate::{
     Caller, Doorward,
-    account::effects::{factor_added, factor_removed},
+    account::{
+        Error,
+        effects::{factor_added, factor_removed},
+    },
     credential::{factor::FactorKind, totp::TotpSecret},
     event::EventKind,
     network::Requester,
@@ -31,13 +34,13 @@ pub(crate) fn is_offered(doorward: &Doorward) -> bool {
 }
 
 /// Makes a secret for the caller.
-pub(crate) fn begin(doorward: &Doorward, caller: &Caller) -> Result<NewTotp, EnrolError> {
+pub(crate) fn begin(doorward: &Doorward, caller: &Caller) -> Result<NewTotp, Error> {
     if !is_offered(doorward) {
-        return Err(EnrolError::NotOffered);
+        return Err(Error::FactorNotOffered);
     }
     require_fresh(doorward, caller)?;
     if caller.user.factors.contains(FactorKind::Totp) {
-        return Err(EnrolError::Taken);
+        return Err(Error::FactorTaken);
     }
     let secret = TotpSecret::random();
     let setup = TotpSetup {
@@ -67,11 +70,11 @@ pub(crate) async fn confirm(
     setup: &str,
     code: &str,
     requester: &Requester,
-) -> Result<Enrolled, EnrolError> {
+) -> Result<Enrolled, Error> {
     require_fresh(doorward, caller)?;
     let (user, now) = (&*caller.user, doorward.now());
-    let NewTotp { secret, .. } = resume(doorward, caller, setup).ok_or(EnrolError::Expired)?;
-    let step = secret.matching_step(code, now).ok_or(EnrolError::WrongCode)?;
+    let NewTotp { secret, .. } = resume(doorward, caller, setup).ok_or(Error::SetupExpired)?;
+    let step = secret.matching_step(code, now).ok_or(Error::WrongTotp)?;
     let stored = StoredTotp {
         user_id: user.id,
         secret: doorward.factor_key().encrypt(user.id, secret.as_bytes()),
@@ -97,7 +100,7 @@ pub(crate) async fn remove(
     doorward: &Doorward,
     caller: &Caller,
     requester: &Requester,
-) -> Result<Session, EnrolError> {
+) -> Result<Session, Error> {
     require_fresh(doorward, caller)?;
     let (user, kind) = (&*caller.user, FactorKind::Totp);
     let event = EventKind::FactorRemoved { kind };
@@ -105,5 +108,5 @@ pub(crate) async fn remove(
         .with(doorward.event_by_user(user.id, requester, event));
     let now = doorward.now();
     let outcome = doorward.store().remove_totp(holder(caller), now, &effects).await?;
-    removed(outcome, EnrolError::NoSuchFactor)
+    removed(outcome, Error::NoSuchFactor)
 }

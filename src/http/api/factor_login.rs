@@ -9,12 +9,11 @@ use crate::{
     Doorward,
     access::policy::SignedIn,
     account::{
-        SignInError,
         factor::{
-            answer::{Answer, AnswerError, AnswerOptions, answer, open_challenge},
+            answer::{Answer, AnswerOptions, answer, open_challenge},
             step_up,
         },
-        proof::{ConfirmError, RECENT},
+        proof::RECENT,
     },
     credential::{factor::FactorKind, passkey::PostedAssertion, password::Password},
     http::{
@@ -69,11 +68,7 @@ pub(crate) async fn step_up(
         let missing = step_up::begin(&doorward, &caller, RECENT).await?;
         return Err(Error::FactorMissing(Box::new(FactorChallenge::from(&missing))));
     };
-    let opened = step_up::with_password(&doorward, &caller, password, &requester).await;
-    let opened = opened.map_err(|error| match error {
-        SignInError::WrongCredentials => ConfirmError::WrongPassword.into(),
-        error => Error::from(error),
-    })?;
+    let opened = step_up::with_password(&doorward, &caller, password, &requester).await?;
     Ok(NoStore(StatusCode::OK, LoggedIn::new(opened, &doorward).await))
 }
 
@@ -84,22 +79,6 @@ impl Form {
         match credential {
             Some(posted) => Ok(Answer::Passkey(posted.into())),
             None => self.required("code", |typed| Ok(Answer::Code(Zeroizing::new(typed)))),
-        }
-    }
-}
-
-impl From<AnswerError> for Error {
-    fn from(error: AnswerError) -> Self {
-        match error {
-            AnswerError::Expired => Self::FactorRefused(
-                "The challenge has expired or was answered before. Please sign in again.",
-            ),
-            AnswerError::Wrong => Self::FactorRefused("The second factor is wrong."),
-            AnswerError::UnknownPasskey => Self::FactorRefused("The passkey is not known here."),
-            AnswerError::CodeUsed => {
-                Self::FactorRefused("The code was used before. Please wait for the next one.")
-            }
-            AnswerError::Failed(failure) => failure.into(),
         }
     }
 }

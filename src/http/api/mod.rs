@@ -1,7 +1,6 @@
 //! The JSON endpoints, one file each.
 
 pub mod admin;
-mod errors;
 pub(super) mod factor_login;
 pub(super) mod health;
 pub(super) mod invitations;

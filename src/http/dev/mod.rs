@@ -109,7 +109,7 @@ impl From<StartError> for Error {
         match error {
             StartError::Store(error) => error.into(),
             StartError::Busy(busy) => busy.into(),
-            StartError::Order(error) => error.into(),
+            StartError::Account(error) => error.into(),
             StartError::Open(error) => Self::Internal(error.to_string()),
         }
     }

@@ -17,8 +17,8 @@ use super::{
 };
 use crate::{
     account::{
-        MissingFactor,
-        factor::answer::{Answer, AnswerError, AnswerOptions, Answered, AnsweredIn, answer},
+        self, MissingFactor,
+        factor::answer::{Answer, AnswerOptions, Answered, AnsweredIn, answer},
         trusted_devices::TRUSTED_FOR,
     },
     credential::factor::{FactorKind, Factors},
@@ -144,7 +144,7 @@ pub(super) async fn submit_answer(
             let options = AnswerOptions { trusts_device: trusts, persistence: None, answered_in };
             match answer(doorward, &sealed, given, options, &visit.requester).await {
                 Ok(answered) => return Ok(errand.finish(visit, answered).await),
-                Err(AnswerError::Expired) => return Ok(errand.start_again(visit)),
+                Err(account::Error::ChallengeExpired) => return Ok(errand.start_again(visit)),
                 Err(error) => FormFailure::of_answer(error, kind),
             }
         }

@@ -1,4 +1,5 @@
-//! What a form tells a person when it was not carried out: each error of an account operation, at the field that it concerns.
+//! What a form tells a person when it was not carried out: each error of an account operation, at the field that it concerns, in one
+//! place.
 
 use std::{borrow::Cow, time::Duration};
 
@@ -12,17 +13,7 @@ use super::{
     visit::Visit,
 };
 use crate::{
-    account::{
-        Failure, InvalidInput, InviteError, OrderError, RegisterError, RoleError, SignInError,
-        change::ChangeError,
-        factor::{EnrolError, answer::AnswerError},
-        factor_reset::FactorResetError,
-        keys::KeyError,
-        one_time::{MailError, OneTimeError},
-        proof::ConfirmError,
-        register_passkey::PasskeyRegisterError,
-        reset::ResetError,
-    },
+    account,
     fault::Fault,
     http::{Error, error::whole_seconds, form::Form},
     store,
@@ -74,7 +65,7 @@ impl FormFailure {
         Self::Refused(FormRefusal { error: Some(error), ..FormRefusal::new(status) })
     }
 
-    pub(super) fn wrong_password() -> Self {
+    fn wrong_password() -> Self {
         let refusal = FormRefusal::new(StatusCode::BAD_REQUEST);
         Self::Refused(FormRefusal { is_password_wrong: true, ..refusal })
     }
@@ -85,18 +76,6 @@ impl FormFailure {
 
     pub(super) fn needs_passkey() -> Self {
         Self::whole(StatusCode::BAD_REQUEST, FormError::PasskeyNeeded)
-    }
-
-    fn wrong_code() -> Self {
-        Self::at(StatusCode::BAD_REQUEST, "code", FieldFault::WrongCode)
-    }
-
-    fn email_taken() -> Self {
-        Self::at(StatusCode::CONFLICT, "email", Fault::EMAIL_TAKEN.into())
-    }
-
-    fn may_not_register() -> Self {
-        Self::whole(StatusCode::FORBIDDEN, FormError::MayNotRegister)
     }
 
     /// The page does not show the cause, so it is logged.
@@ -132,141 +111,93 @@ impl FormRefusal {
     }
 }
 
-impl From<Failure> for FormFailure {
-    fn from(failure: Failure) -> Self {
-        match failure {
-            Failure::Throttled { retry_after } => Self::Refused(FormRefusal {
+impl From<account::Error> for FormFailure {
+    fn from(error: account::Error) -> Self {
+        use account::Error as Reason;
+        let field = error.field().unwrap_or_default();
+        let at_field = |status, fault| Self::at(status, field, fault);
+        let conflict = |error| Self::whole(StatusCode::CONFLICT, error);
+        match error {
+            Reason::Invalid(invalid) => at_field(StatusCode::BAD_REQUEST, invalid.fault.into()),
+            Reason::EmailTaken => at_field(StatusCode::CONFLICT, Fault::EMAIL_TAKEN.into()),
+            Reason::AlreadyInvited => at_field(StatusCode::CONFLICT, FieldFault::AlreadyInvited),
+            Reason::TooManyRoles => at_field(StatusCode::CONFLICT, FieldFault::TooManyRoles),
+            Reason::WrongCode => at_field(StatusCode::BAD_REQUEST, FieldFault::WrongCode),
+            Reason::WrongTotp | Reason::WrongFactor => {
+                at_field(StatusCode::BAD_REQUEST, FieldFault::WrongTotp)
+            }
+            Reason::CodeUsed => at_field(StatusCode::BAD_REQUEST, FieldFault::UsedCode),
+            Reason::WrongPassword => Self::wrong_password(),
+
+            Reason::WrongCredentials => {
+                Self::whole(StatusCode::BAD_REQUEST, FormError::WrongCredentials)
+            }
+            Reason::InvalidPasskey(_) => Self::refused_passkey(),
+            Reason::UnknownPasskey => {
+                Self::whole(StatusCode::BAD_REQUEST, FormError::UnknownPasskey)
+            }
+            Reason::MayNotRegister => Self::whole(StatusCode::FORBIDDEN, FormError::MayNotRegister),
+            Reason::RegistrationClosed => conflict(FormError::RegistrationClosed),
+            Reason::UserChanged => conflict(FormError::UserChanged),
+            Reason::FactorTaken => conflict(FormError::FactorTaken),
+            Reason::TooManyPasskeys => conflict(FormError::TooManyPasskeys),
+            Reason::LastWayIn => conflict(FormError::LastWayIn),
+            Reason::TooManyKeys => conflict(FormError::TooManyKeys),
+            Reason::Throttled { retry_after } => Self::Refused(FormRefusal {
                 error: Some(FormError::Throttled(retry_after)),
                 retry_after: Some(retry_after),
                 ..FormRefusal::new(StatusCode::TOO_MANY_REQUESTS)
             }),
-            Failure::Busy(busy) => Self::unavailable(busy.into()),
-            Failure::Store(error) => error.into(),
-        }
-    }
-}
-
-impl From<store::Error> for FormFailure {
-    fn from(error: store::Error) -> Self {
-        match error {
-            store::Error::EmailTaken => Self::email_taken(),
-            store::Error::BeyondAuthority
-            | store::Error::RoleBeyondAuthority
-            | store::Error::RightLost => Self::Other(error.into()),
-            store::Error::Unavailable(_) => Self::unavailable(error.into()),
-            store::Error::Failed(_) => Self::Other(error.into()),
-        }
-    }
-}
-
-impl From<OrderError> for FormFailure {
-    fn from(error: OrderError) -> Self {
-        match error {
-            OrderError::UserChanged => Self::whole(StatusCode::CONFLICT, FormError::UserChanged),
-            OrderError::Invalid(invalid) => invalid.into(),
-            OrderError::Role(error) => Self::of_role("role", error),
-            OrderError::NoSuchUser | OrderError::OwnAccount => Self::Other(error.into()),
-            OrderError::Failed(failure) => failure.into(),
-        }
-    }
-}
-
-impl From<InvalidInput> for FormFailure {
-    fn from(invalid: InvalidInput) -> Self {
-        Self::at(StatusCode::BAD_REQUEST, invalid.field, invalid.fault.into())
-    }
-}
-
-impl From<RegisterError> for FormFailure {
-    fn from(error: RegisterError) -> Self {
-        match error {
-            RegisterError::Invalid(invalid) => invalid.into(),
-            RegisterError::NotAllowed => Self::may_not_register(),
-            RegisterError::EmailTaken => Self::email_taken(),
-            RegisterError::Mailed | RegisterError::OtherOrder => Self::Other(error.into()),
-            RegisterError::Failed(failure) => failure.into(),
-        }
-    }
-}
-
-impl From<PasskeyRegisterError> for FormFailure {
-    fn from(error: PasskeyRegisterError) -> Self {
-        match error {
-            PasskeyRegisterError::Register(error) => error.into(),
-            PasskeyRegisterError::Passkey(error) => error.into(),
-        }
-    }
-}
-
-impl From<InviteError> for FormFailure {
-    fn from(error: InviteError) -> Self {
-        match error {
-            InviteError::Invalid(invalid) => invalid.into(),
-            InviteError::EmailTaken => Self::email_taken(),
-            InviteError::AlreadyInvited => {
-                Self::at(StatusCode::CONFLICT, "email", FieldFault::AlreadyInvited)
+            Reason::Busy(_) | Reason::Store(store::Error::Unavailable(_)) => {
+                Self::unavailable(error.into())
             }
-            InviteError::Closed => Self::whole(StatusCode::CONFLICT, FormError::RegistrationClosed),
-            InviteError::Role(error) => Self::of_role("roles", error),
-            InviteError::Lifetime => {
-                Self::at(StatusCode::BAD_REQUEST, "days", FieldFault::InvalidDays)
-            }
-            InviteError::NotAllowed | InviteError::OtherOrder => Self::Other(error.into()),
-            InviteError::Failed(failure) => failure.into(),
+
+            // It is not about what the person has typed, or the handler of the form has an answer of its own.
+            Reason::NoSuchUser
+            | Reason::OwnAccount
+            | Reason::OtherOrder
+            | Reason::OwnerMailed
+            | Reason::MayNotInvite
+            | Reason::FactorMissing(_)
+            | Reason::ChallengeExpired
+            | Reason::SignInAgain
+            | Reason::SessionEnded
+            | Reason::FactorNotOffered
+            | Reason::SetupExpired
+            | Reason::NoSuchFactor
+            | Reason::MadeByKey
+            | Reason::NeedsMail
+            | Reason::MailNotConfigured
+            | Reason::VerificationUnderWay
+            | Reason::SigningKeys(_)
+            | Reason::NotAllRevoked(_)
+            | Reason::Store(_) => Self::Other(error.into()),
         }
     }
 }
 
 impl FormFailure {
-    fn of_role(field: &'static str, error: RoleError) -> Self {
-        match error {
-            RoleError::Invalid(_) => {
-                Self::at(StatusCode::BAD_REQUEST, field, FieldFault::InvalidRole)
+    /// The failure, with the names that the form has for these fields.
+    pub(super) fn renamed(mut self, names: &[(&str, &'static str)]) -> Self {
+        if let Self::Refused(refusal) = &mut self {
+            for (field, _) in &mut refusal.faults {
+                if let Some((_, input)) = names.iter().find(|(name, _)| name == field) {
+                    *field = (*input).into();
+                }
             }
-            RoleError::TooMany => Self::at(StatusCode::CONFLICT, field, FieldFault::TooManyRoles),
         }
+        self
     }
-}
 
-impl FormFailure {
-    /// Why an administrator has not made the key of a machine.
-    pub(super) fn of_machine_key(error: KeyError) -> Self {
-        let at = |field, fault| Self::at(StatusCode::BAD_REQUEST, field, fault);
-        match error {
-            KeyError::NoScope | KeyError::Scope(_) => at("scopes", FieldFault::NoScope),
-            KeyError::Condition(_) => at("allow", FieldFault::InvalidCondition),
-            KeyError::Lifetime(_) => at("days", FieldFault::InvalidKeyDays),
-            error => error.into(),
-        }
-    }
-}
-
-impl From<SignInError> for FormFailure {
-    fn from(error: SignInError) -> Self {
-        match error {
-            SignInError::WrongCredentials => {
-                Self::whole(StatusCode::BAD_REQUEST, FormError::WrongCredentials)
-            }
-            // Its page is the answer.
-            SignInError::FactorMissing(_) => Self::Other(error.into()),
-            SignInError::Failed(failure) => failure.into(),
-        }
-    }
-}
-
-impl FormFailure {
-    /// A refused second factor. An answer that came too late is not about the form.
-    pub(super) fn of_answer(error: AnswerError, kind: AnswerKind) -> Self {
-        let status = StatusCode::BAD_REQUEST;
+    /// A refused second factor, in the words of the form that it came with.
+    pub(super) fn of_answer(error: account::Error, kind: AnswerKind) -> Self {
+        use account::Error as Reason;
         match (error, kind) {
-            (AnswerError::Failed(failure), _) => failure.into(),
-            (AnswerError::UnknownPasskey, _) => Self::whole(status, FormError::UnknownPasskey),
-            (_, AnswerKind::Passkey) => Self::whole(status, FormError::PasskeyRefused),
-            (AnswerError::CodeUsed, AnswerKind::Totp) => {
-                Self::at(status, "code", FieldFault::UsedCode)
+            (Reason::WrongFactor, AnswerKind::Passkey) => Self::refused_passkey(),
+            (Reason::WrongFactor | Reason::CodeUsed, AnswerKind::RecoveryCode) => {
+                Reason::WrongCode.into()
             }
-            (_, AnswerKind::Totp) => Self::at(status, "code", FieldFault::WrongTotp),
-            (_, AnswerKind::RecoveryCode) => Self::wrong_code(),
+            (error, _) => error.into(),
         }
     }
 }
@@ -277,104 +208,6 @@ pub(super) enum AnswerKind {
     Passkey,
     Totp,
     RecoveryCode,
-}
-
-impl From<EnrolError> for FormFailure {
-    fn from(error: EnrolError) -> Self {
-        match error {
-            EnrolError::WrongCode => {
-                Self::at(StatusCode::BAD_REQUEST, "code", FieldFault::WrongTotp)
-            }
-            EnrolError::Invalid(_) => {
-                Self::whole(StatusCode::BAD_REQUEST, FormError::PasskeyRefused)
-            }
-            EnrolError::Taken => Self::whole(StatusCode::CONFLICT, FormError::FactorTaken),
-            EnrolError::TooMany => Self::whole(StatusCode::CONFLICT, FormError::TooManyPasskeys),
-            EnrolError::LastWayIn => Self::whole(StatusCode::CONFLICT, FormError::LastWayIn),
-            EnrolError::SignInAgain
-            | EnrolError::NotOffered
-            | EnrolError::Expired
-            | EnrolError::NoSuchFactor => Self::Other(error.into()),
-            EnrolError::Failed(failure) => failure.into(),
-        }
-    }
-}
-
-impl From<KeyError> for FormFailure {
-    fn from(error: KeyError) -> Self {
-        match error {
-            KeyError::TooMany => Self::whole(StatusCode::CONFLICT, FormError::TooManyKeys),
-            KeyError::SignInAgain
-            | KeyError::ByKey
-            | KeyError::NoScope
-            | KeyError::Scope(_)
-            | KeyError::Condition(_)
-            | KeyError::Lifetime(_) => Self::Other(error.into()),
-            KeyError::Failed(failure) => failure.into(),
-        }
-    }
-}
-
-impl From<ConfirmError> for FormFailure {
-    fn from(error: ConfirmError) -> Self {
-        match error {
-            ConfirmError::WrongPassword => Self::wrong_password(),
-            ConfirmError::SignInAgain => Self::Other(Error::SignInAgain),
-            ConfirmError::Failed(failure) => failure.into(),
-        }
-    }
-}
-
-impl From<ChangeError> for FormFailure {
-    fn from(error: ChangeError) -> Self {
-        match error {
-            ChangeError::WrongPassword => Self::wrong_password(),
-            ChangeError::SignInAgain => Self::Other(Error::SignInAgain),
-            ChangeError::EmailTaken => Self::email_taken(),
-            ChangeError::NoSuchUser => Self::Other(error.into()),
-            ChangeError::Failed(failure) => failure.into(),
-        }
-    }
-}
-
-impl From<ResetError> for FormFailure {
-    fn from(error: ResetError) -> Self {
-        match error {
-            ResetError::WrongCode => Self::wrong_code(),
-            ResetError::Invalid(invalid) => invalid.into(),
-            ResetError::Failed(failure) => failure.into(),
-        }
-    }
-}
-
-impl From<FactorResetError> for FormFailure {
-    fn from(error: FactorResetError) -> Self {
-        match error {
-            FactorResetError::WrongLink => Self::wrong_code(),
-            FactorResetError::WrongPassword => Self::wrong_password(),
-            FactorResetError::Failed(failure) => failure.into(),
-        }
-    }
-}
-
-impl From<OneTimeError> for FormFailure {
-    fn from(error: OneTimeError) -> Self {
-        match error {
-            OneTimeError::WrongCode => Self::wrong_code(),
-            OneTimeError::EmailTaken => Self::email_taken(),
-            OneTimeError::Invalid(invalid) => invalid.into(),
-            OneTimeError::Failed(failure) => failure.into(),
-        }
-    }
-}
-
-impl From<MailError> for FormFailure {
-    fn from(error: MailError) -> Self {
-        match error {
-            MailError::NeedsMail => Self::Other(error.into()),
-            MailError::Failed(failure) => failure.into(),
-        }
-    }
 }
 
 impl Visit {
@@ -391,5 +224,29 @@ impl Visit {
             response.headers_mut().insert(header::RETRY_AFTER, whole_seconds(wait));
         }
         response
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_said_at_a_field_names_it() {
+        use account::Error as Reason;
+        for (error, expected) in [
+            (Reason::EmailTaken, "email"),
+            (Reason::AlreadyInvited, "email"),
+            (Reason::TooManyRoles, "role"),
+            (Reason::WrongCode, "code"),
+            (Reason::WrongTotp, "code"),
+            (Reason::WrongFactor, "code"),
+            (Reason::CodeUsed, "code"),
+        ] {
+            let refusal = FormFailure::from(error).refusal().unwrap();
+            assert!(refusal.fault(expected).is_some(), "{expected}");
+        }
+        let renamed = FormFailure::from(Reason::TooManyRoles).renamed(&[("role", "roles")]);
+        assert!(renamed.refusal().unwrap().fault("roles").is_some());
     }
 }

@@ -14,9 +14,8 @@ use super::{
 };
 use crate::{
     account::{
-        SignInError,
+        self,
         mail_code::{send, sign_in},
-        one_time::OneTimeError,
     },
     http::{
         Error,
@@ -69,11 +68,11 @@ pub(in crate::http) async fn submit_use(
             let options = visit.sign_in_options(sent.stay);
             let opened = sign_in(visit.doorward(), presented, &visit.requester, &options).await;
             match opened {
-                Err(SignInError::FactorMissing(missing)) => {
+                Err(account::Error::FactorMissing(missing)) => {
                     let errand = Errand { app, step_up: None };
                     return Ok(factor::page(&visit, &errand, Some(&missing), &Asking::default()));
                 }
-                Err(SignInError::WrongCredentials) => Err(OneTimeError::WrongCode.into()),
+                Err(account::Error::WrongCredentials) => Err(account::Error::WrongCode.into()),
                 opened => opened.map_err(FormFailure::from),
             }
         }

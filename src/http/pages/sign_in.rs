@@ -15,8 +15,8 @@ use super::{
 use crate::{
     access::registration::RegistrationPolicy,
     account::{
-        SignInError,
-        factor::answer::{Answer, AnswerError, AnswerOptions, AnsweredIn, answer, open_challenge},
+        self,
+        factor::answer::{Answer, AnswerOptions, AnsweredIn, answer, open_challenge},
         sign_in::sign_in,
     },
     credential::password::Password,
@@ -72,7 +72,7 @@ pub(in crate::http) async fn submit(
         (Ok(email), Ok(password)) => {
             let options = visit.sign_in_options(typed.stay);
             match sign_in(visit.doorward(), &email, password, &visit.requester, &options).await {
-                Err(SignInError::FactorMissing(missing)) => {
+                Err(account::Error::FactorMissing(missing)) => {
                     let errand = Errand { app, step_up: None };
                     return Ok(factor::page(&visit, &errand, Some(&missing), &Asking::default()));
                 }
@@ -99,8 +99,8 @@ pub(in crate::http) async fn submit_passkey(
     let app = AppTarget::open(visit.doorward(), form.typed("for"));
     let sealed = form.typed("challenge");
     let Ok(Answer::Passkey(response)) = form.answer() else {
-        let failure = FormFailure::of_answer(AnswerError::Wrong, AnswerKind::Passkey);
-        return Ok(page(&visit, app.as_ref(), &typed, None, Some(&failure.refusal()?)));
+        let refusal = FormFailure::refused_passkey().refusal()?;
+        return Ok(page(&visit, app.as_ref(), &typed, None, Some(&refusal)));
     };
     let credential = response.raw_id.clone();
     let persistence = Some(persistence(typed.stay));
@@ -109,11 +109,11 @@ pub(in crate::http) async fn submit_passkey(
     let given = Answer::Passkey(response);
     match answer(visit.doorward(), &sealed, given, options, &visit.requester).await {
         Ok(answered) => Ok(visit.begin_session(&answered.opened, app).await),
-        Err(AnswerError::Expired) => {
+        Err(account::Error::ChallengeExpired) => {
             Ok(visit.redirect(&with_target(&format!("{SIGN_IN}?done=expired"), app.as_ref())))
         }
         Err(error) => {
-            let is_unknown = matches!(error, AnswerError::UnknownPasskey);
+            let is_unknown = matches!(error, account::Error::UnknownPasskey);
             let refusal = FormFailure::of_answer(error, AnswerKind::Passkey).refusal()?;
             let unknown = is_unknown.then_some(&*credential);
             Ok(page_about(&visit, app.as_ref(), &typed, None, Some(&refusal), unknown))

@@ -16,7 +16,7 @@ use super::{
 use crate::{
     access::registration::RegistrationPolicy,
     account::{
-        RegisterError, invite,
+        self, invite,
         register::{Registered, Registration, register},
         register_passkey::is_offered,
         sign_in::sign_in,
@@ -97,7 +97,7 @@ pub(in crate::http) async fn submit(
                 target: app.as_ref().map(|app| app.for_mail(visit.doorward())),
             };
             let registered = sign_up(&visit, registration, again, &typed).await;
-            if typed.has_link && matches!(registered, Err(RegisterError::NotAllowed)) {
+            if typed.has_link && matches!(registered, Err(account::Error::MayNotRegister)) {
                 let message = Message::InvitationDead;
                 return Ok(explanation(&visit, StatusCode::GONE, message, app.as_ref()));
             }
@@ -124,14 +124,14 @@ async fn sign_up(
     registration: Registration,
     again: Password,
     typed: &Typed,
-) -> Result<Registered, RegisterError> {
+) -> Result<Registered, account::Error> {
     let (doorward, email) = (visit.doorward(), registration.email.key());
     let requester = &visit.requester;
     let persistence = persistence(typed.stay);
     let registered = register(doorward, registration, requester, persistence).await;
     match registered {
-        Err(error @ (RegisterError::EmailTaken | RegisterError::NotAllowed))
-            if typed.has_link || matches!(error, RegisterError::EmailTaken) =>
+        Err(error @ (account::Error::EmailTaken | account::Error::MayNotRegister))
+            if typed.has_link || matches!(error, account::Error::EmailTaken) =>
         {
             let opened =
                 sign_in(doorward, &email, again, requester, &visit.sign_in_options(typed.stay))

@@ -15,15 +15,10 @@ use super::{
 };
 use crate::{
     account::{
-        RegisterError,
-        factor::{
-            EnrolError,
-            passkey::{MadePasskey, NewPasskey},
-        },
+        self,
+        factor::passkey::{MadePasskey, NewPasskey},
         register::Registration,
-        register_passkey::{
-            PasskeyRegisterError, RegisteredWithPasskey, begin, begin_again, register_with_passkey,
-        },
+        register_passkey::{RegisteredWithPasskey, begin, begin_again, register_with_passkey},
     },
     http::{
         Error,
@@ -105,10 +100,10 @@ impl SignUp {
         let unknown = known.is_none().then_some(&*credential);
         match error {
             // The page asks for another one.
-            PasskeyRegisterError::Passkey(EnrolError::Expired) => {
+            account::Error::SetupExpired => {
                 self.ask_again(visit, FormFailure::refused_passkey(), unknown)
             }
-            PasskeyRegisterError::Passkey(error @ (EnrolError::Invalid(_) | EnrolError::Taken)) => {
+            account::Error::InvalidPasskey(_) | account::Error::FactorTaken => {
                 self.ask_again(visit, error.into(), unknown)
             }
             error => self.refuse(visit, error, unknown),
@@ -136,15 +131,15 @@ impl SignUp {
     fn refuse(
         self,
         visit: &Visit,
-        error: PasskeyRegisterError,
+        error: account::Error,
         unknown: Option<&[u8]>,
     ) -> Result<Response, Error> {
         let Self { typed, app, .. } = &self;
         match error {
-            PasskeyRegisterError::Passkey(EnrolError::NotOffered) => {
+            account::Error::FactorNotOffered => {
                 Ok(visit.redirect(&with_target("/sign-up", app.as_ref())))
             }
-            PasskeyRegisterError::Register(RegisterError::NotAllowed) if typed.has_link => {
+            account::Error::MayNotRegister if typed.has_link => {
                 let message = Message::InvitationDead;
                 Ok(explanation(visit, StatusCode::GONE, message, app.as_ref()))
             }

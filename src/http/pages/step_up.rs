@@ -14,7 +14,7 @@ use super::{
 use crate::{
     access::guard::Ask,
     account::{
-        SignInError,
+        self,
         factor::step_up::{begin, with_password},
         proof::RECENT,
     },
@@ -59,10 +59,9 @@ pub(in crate::http) async fn submit(
                 visit.set_session_cookie(&mut response, &opened.session);
                 return Ok(response);
             }
-            Err(SignInError::FactorMissing(missing)) => {
+            Err(account::Error::FactorMissing(missing)) => {
                 return Ok(page(&visit, &errand, Some(&missing), &Asking::default()));
             }
-            Err(SignInError::WrongCredentials) => FormFailure::wrong_password(),
             Err(error) => error.into(),
         },
         Err(_) => FormFailure::faults_of(form),

@@ -15,8 +15,8 @@ use super::{
 use crate::{
     access::caller::Caller,
     account::{
+        self,
         change::pending_email,
-        one_time::MailError,
         verify::{send, send_once, verify},
     },
     http::{
@@ -85,7 +85,7 @@ pub(in crate::http) async fn send_again(
     })
 }
 
-fn refusal_of(sent: Result<(), MailError>) -> Result<Option<FormRefusal>, Error> {
+fn refusal_of(sent: Result<(), account::Error>) -> Result<Option<FormRefusal>, Error> {
     sent.err().map(|error| FormFailure::from(error).refusal()).transpose()
 }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Doorward,
     account::{
-        emergency::{self, EmergencyError, EmergencyReport},
+        emergency::{self, EmergencyReport},
         order::RunEmergency,
     },
     fault::Fault,
@@ -35,10 +35,4 @@ pub(in crate::http) async fn run(
     };
     let done = emergency::run(&doorward, &new_passwords, &admin).await?;
     Ok(NoStore(StatusCode::OK, done))
-}
-
-impl From<EmergencyError> for Error {
-    fn from(error: EmergencyError) -> Self {
-        Self::NotDone(StatusCode::SERVICE_UNAVAILABLE, error.to_string())
-    }
 }

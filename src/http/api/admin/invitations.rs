@@ -12,8 +12,7 @@ use zeroize::Zeroizing;
 use super::{repeated, target::Named};
 use crate::{
     Doorward,
-    account::{InvitationTicket, InviteError, Invited, NewInvitation, invite, order},
-    fault::Fault,
+    account::{InvitationTicket, Invited, NewInvitation, invite, order},
     http::{
         Error,
         admin::{Admin, InvitationsRead},
@@ -154,15 +153,7 @@ pub(in crate::http) async fn create(
         invitation = invitation.by_hand();
     }
     let id = id.map(InvitationId::from_uuid);
-    let invited = invite::make_once(&doorward, invitation, id, &admin).await;
-    let invited = invited.map_err(|error| match error {
-        InviteError::Role(error) => error.into(),
-        InviteError::Lifetime => {
-            Error::Invalid(vec![("lifetime".into(), Fault::malformed(error.to_string()))])
-        }
-        InviteError::Closed => Error::NotDone(StatusCode::FORBIDDEN, error.to_string()),
-        error => error.into(),
-    })?;
+    let invited = invite::make_once(&doorward, invitation, id, &admin).await?;
     Ok(NoStore(StatusCode::CREATED, invited.into()))
 }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Doorward,
     account::{
-        mail_queue::{self, MailPage, MailQueueError},
+        mail_queue::{self, MailPage},
         order::RetryMail,
     },
     clock::Timestamp,
@@ -101,15 +101,4 @@ pub(in crate::http) async fn retry(
 ) -> Result<NoStore<MailRetried>, Error> {
     let mails_due = mail_queue::retry(&doorward, &admin).await?;
     Ok(NoStore(StatusCode::OK, MailRetried { mails_due }))
-}
-
-impl From<MailQueueError> for Error {
-    fn from(error: MailQueueError) -> Self {
-        match error {
-            MailQueueError::NotConfigured => {
-                Self::NotDone(StatusCode::NOT_IMPLEMENTED, error.to_string())
-            }
-            MailQueueError::Store(error) => error.into(),
-        }
-    }
 }

@@ -4,7 +4,7 @@ use axum::http::{HeaderMap, HeaderValue, header};
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 
 use crate::{
-    account::user_order::OrderError,
+    account,
     fault::Fault,
     http::Error,
     user::{User, UserVersion},
@@ -39,5 +39,5 @@ pub(super) fn expected(headers: &HeaderMap, user: &User) -> Result<Option<UserVe
             }
         }
     }
-    if is_current { Ok(Some(user.version())) } else { Err(OrderError::UserChanged.into()) }
+    if is_current { Ok(Some(user.version())) } else { Err(account::Error::UserChanged.into()) }
 }

@@ -11,7 +11,7 @@ use crate::{
     access::policy::SignedIn,
     account::{
         factor::{
-            EnrolError, Enrolled,
+            Enrolled,
             passkey::{self, MadePasskey},
             recovery_codes, totp,
         },
@@ -286,30 +286,5 @@ impl Form {
         let Some(posted) = posted else { return self.record("credential", Fault::REQUIRED) };
         let transports = posted.transports();
         Ok(MadePasskey { response: posted.into(), transports, name: name? })
-    }
-}
-
-impl From<EnrolError> for Error {
-    fn from(error: EnrolError) -> Self {
-        match error {
-            EnrolError::SignInAgain => Self::SignInAgain,
-            EnrolError::NotOffered | EnrolError::NoSuchFactor => Self::NotFound,
-            EnrolError::Expired => {
-                Self::Invalid(vec![("setup".into(), Fault::malformed("Has expired"))])
-            }
-            EnrolError::WrongCode => {
-                Self::Invalid(vec![("code".into(), Fault::malformed("Wrong code"))])
-            }
-            EnrolError::Invalid(reason) => {
-                let fault = Fault::malformed(format!("Not valid: {reason}"));
-                Self::Invalid(vec![("credential".into(), fault)])
-            }
-            EnrolError::Taken => Self::FactorConflict("The factor exists already."),
-            EnrolError::TooMany => Self::FactorConflict("Nobody can have more passkeys."),
-            EnrolError::LastWayIn => Self::FactorConflict(
-                "This is the last way to sign in. Please set a password or add another passkey first.",
-            ),
-            EnrolError::Failed(failure) => failure.into(),
-        }
     }
 }

@@ -12,16 +12,7 @@ pub enum FieldFault {
     Rule(FaultKind),
     /// It is not the password of the signed-in person.
     WrongPassword,
-    InvalidRole,
-    /// A key without a scope.
-    NoScope,
-    /// A condition in CEL.
-    InvalidCondition,
-    /// It is not a number of days for which a key can be valid.
-    InvalidKeyDays,
     TooManyRoles,
-    /// It is not a number of days for which an invitation can be valid.
-    InvalidDays,
     /// Somebody else has invited the address.
     AlreadyInvited,
     /// It is not a code, or one that was used or has expired.
@@ -177,17 +168,17 @@ impl Texts {
             FieldFault::WrongPassword => {
                 ["This is not your current password.", "Das ist nicht Ihr aktuelles Passwort."]
             }
-            FieldFault::InvalidRole => [
+            FieldFault::Rule(FaultKind::InvalidRole) => [
                 "Use 1 to 64 letters, digits and _ - : . /",
                 "Verwenden Sie 1 bis 64 Buchstaben, Ziffern und _ - : . /",
             ],
-            FieldFault::NoScope => {
+            FieldFault::Rule(FaultKind::InvalidScope) => {
                 ["Choose what the key is for.", "Wählen Sie, wofür der Schlüssel ist."]
             }
-            FieldFault::InvalidCondition => {
+            FieldFault::Rule(FaultKind::InvalidCondition) => {
                 ["This condition is not valid.", "Diese Bedingung ist nicht gültig."]
             }
-            FieldFault::InvalidKeyDays => [
+            FieldFault::Rule(FaultKind::KeyLifetime) => [
                 "Enter a number of days from 1 to 3660.",
                 "Geben Sie eine Anzahl von 1 bis 3660 Tagen ein.",
             ],
@@ -195,7 +186,7 @@ impl Texts {
                 "A user cannot have more roles. Revoke one first.",
                 "Mehr Rollen kann eine Person nicht haben. Entziehen Sie zuerst eine.",
             ],
-            FieldFault::InvalidDays => [
+            FieldFault::Rule(FaultKind::InvitationLifetime) => [
                 "Enter a number of days from 1 to 90.",
                 "Geben Sie eine Anzahl von 1 bis 90 Tagen ein.",
             ],

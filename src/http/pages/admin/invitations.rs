@@ -48,7 +48,8 @@ pub(in crate::http) async fn invite(
             let invitation = roles.split_whitespace().fold(invitation, NewInvitation::role);
             let invitation = if by_hand { invitation.by_hand() } else { invitation };
             let made = invite::make(visit.doorward(), invitation, &visit.by).await;
-            made.map_err(FormFailure::from)
+            let names = [("role", "roles"), ("lifetime", "days")];
+            made.map_err(|error| FormFailure::from(error).renamed(&names))
         }
         _ => Err(FormFailure::faults_of(form)),
     };

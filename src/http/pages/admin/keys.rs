@@ -18,10 +18,11 @@ use crate::{
         scope::Scope,
     },
     account::{
-        keys::{self, KeyError, NewKey},
+        self,
+        keys::{self, NewKey},
         order::{MakeKey, RevokeKey},
     },
-    fault::Fault,
+    fault::{Fault, FaultKind},
     http::{Error, admin::KeysRead, form::PageForm},
     user::Name,
 };
@@ -55,8 +56,12 @@ pub(in crate::http) async fn create(
             let made = keys::create_machine(visit.doorward(), &visit.by, visit.scopes, new).await;
             // What is wrong with a condition is said in English, as everywhere.
             made.map_err(|error| {
-                reason = matches!(error, KeyError::Condition(_)).then(|| error.to_string());
-                FormFailure::of_machine_key(error)
+                if let account::Error::Invalid(invalid) = &error
+                    && invalid.fault.kind() == FaultKind::InvalidCondition
+                {
+                    reason = Some(invalid.message().to_owned());
+                }
+                FormFailure::from(error).renamed(&[("lifetime", "days")])
             })
         }
         _ => Err(FormFailure::faults_of(form)),

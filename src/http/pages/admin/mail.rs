@@ -11,10 +11,7 @@ use super::{
 };
 use crate::{
     access::scope::Scope,
-    account::{
-        mail_queue::{self, MailQueueError},
-        order::RetryMail,
-    },
+    account::{self, mail_queue, order::RetryMail},
     http::{Error, admin::MailRead},
 };
 
@@ -25,8 +22,8 @@ pub(in crate::http) async fn show(visit: AdminVisit<MailRead>) -> Result<Respons
     let after = visit.parameter("after").and_then(|after| after.parse().ok());
     let page = match mail_queue::page(doorward, after, PAGE_ROWS).await {
         Ok(page) => Some(page),
-        Err(MailQueueError::NotConfigured) => None,
-        Err(MailQueueError::Store(error)) => return Err(error.into()),
+        Err(account::Error::MailNotConfigured) => None,
+        Err(error) => return Err(error.into()),
     };
     let next = page.as_ref().and_then(|page| page.next);
     let view = MailQueue {
@@ -45,7 +42,7 @@ pub(in crate::http) async fn retry(visit: AdminVisit<RetryMail>) -> Result<Respo
     match mail_queue::retry(visit.doorward(), &visit.by).await {
         Ok(_) => Ok(visit.done(MAIL, Done::MailRetried)),
         // The page says so.
-        Err(MailQueueError::NotConfigured) => Ok(visit.redirect(MAIL)),
-        Err(MailQueueError::Store(error)) => Err(error.into()),
+        Err(account::Error::MailNotConfigured) => Ok(visit.redirect(MAIL)),
+        Err(error) => Err(error.into()),
     }
 }

@@ -17,9 +17,9 @@ use super::{
     Outcome, SECURITY, ask_to_remove, enrolled, is_confirmed, row,
 };
 use crate::{
-    account::factor::{
-        EnrolError,
-        passkey::{NewPasskey, begin, enrol, remove, rename},
+    account::{
+        self,
+        factor::passkey::{NewPasskey, begin, enrol, remove, rename},
     },
     credential::factor::FactorKind,
     http::{
@@ -77,10 +77,10 @@ async fn add(
             match enrol(doorward, caller, &setup, made, &visit.requester).await {
                 Ok(added) => return Ok(enrolled(&visit, added, app, kind.name())),
                 // The page asks for another one.
-                Err(EnrolError::Expired) => {
+                Err(account::Error::SetupExpired) => {
                     return Ok(visit.redirect(&with_target(path(kind), app.as_ref())));
                 }
-                Err(EnrolError::NotOffered) => return Ok(visit.redirect(SECURITY)),
+                Err(account::Error::FactorNotOffered) => return Ok(visit.redirect(SECURITY)),
                 Err(error) => FormFailure::from(error),
             }
         }
@@ -100,14 +100,14 @@ async fn add_page(
     let (doorward, user) = (visit.doorward(), &visit.caller.user);
     let new = match begin(doorward, &visit.caller, kind).await {
         Ok(new) => new,
-        Err(EnrolError::SignInAgain) => return Ok(visit.way_to_step_up(path(kind), app)),
-        Err(error @ EnrolError::TooMany) => {
+        Err(account::Error::SignInAgain) => return Ok(visit.way_to_step_up(path(kind), app)),
+        Err(error @ account::Error::TooManyPasskeys) => {
             let refusal = FormFailure::from(error).refusal()?;
             let outcome = Outcome { refusal: Some(&refusal), ..Outcome::default() };
             return super::page(visit, app, outcome).await;
         }
-        Err(EnrolError::Failed(failure)) => return Err(failure.into()),
-        Err(_) => return Ok(visit.redirect(SECURITY)),
+        Err(account::Error::FactorNotOffered) => return Ok(visit.redirect(SECURITY)),
+        Err(error) => return Err(error.into()),
     };
     let options = json(&CreationOptions::new(&new, user, doorward.settings().service_name()));
     let NewPasskey { setup, .. } = &new;
@@ -151,7 +151,7 @@ pub(in crate::http) async fn rename_passkey(
             let (doorward, caller) = (visit.doorward(), &visit.caller);
             match rename(doorward, caller, passkey.id, &name, &visit.requester).await {
                 Ok(()) => return Ok(visit.redirect(&format!("{SECURITY}?done=renamed"))),
-                Err(EnrolError::NoSuchFactor) => return Ok(visit.redirect(SECURITY)),
+                Err(account::Error::NoSuchFactor) => return Ok(visit.redirect(SECURITY)),
                 Err(error) => FormFailure::from(error),
             }
         }
@@ -182,7 +182,9 @@ pub(in crate::http) async fn remove_passkey(
             Ok(response)
         }
         // One that is gone already, as after a double click, is what the person wants.
-        Err(EnrolError::NoSuchFactor) => Ok(visit.redirect(&format!("{SECURITY}?done=removed"))),
+        Err(account::Error::NoSuchFactor) => {
+            Ok(visit.redirect(&format!("{SECURITY}?done=removed")))
+        }
         Err(error) => {
             let refusal = visit.refusal(FormFailure::from(error), SECURITY, None)?;
             Ok(edit_page(&visit, &passkey, &passkey.name, Some(&refusal)))

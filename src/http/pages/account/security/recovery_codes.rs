@@ -11,7 +11,7 @@ use super::{
     Outcome, SECURITY,
 };
 use crate::{
-    account::factor::{EnrolError, recovery_codes::replace},
+    account::{self, factor::recovery_codes::replace},
     credential::recovery_code::RecoveryCode,
     http::Error,
 };
@@ -19,7 +19,7 @@ use crate::{
 pub(in crate::http) async fn replace_codes(visit: SignedInVisit) -> Result<Response, Error> {
     match replace(visit.doorward(), &visit.caller, &visit.requester).await {
         Ok(codes) => Ok(page(&visit, &codes, SECURITY)),
-        Err(EnrolError::NoSuchFactor) => Ok(visit.redirect(SECURITY)),
+        Err(account::Error::NoSuchFactor) => Ok(visit.redirect(SECURITY)),
         Err(error) => {
             let refusal = visit.refusal(FormFailure::from(error), SECURITY, None)?;
             let outcome = Outcome { refusal: Some(&refusal), ..Outcome::default() };

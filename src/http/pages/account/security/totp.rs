@@ -12,9 +12,9 @@ use super::{
     Outcome, SECURITY, ask_to_remove, enrolled, is_confirmed,
 };
 use crate::{
-    account::factor::{
-        EnrolError,
-        totp::{NewTotp, begin, confirm, remove, resume},
+    account::{
+        self,
+        factor::totp::{NewTotp, begin, confirm, remove, resume},
     },
     credential::{factor::FactorKind, qr::svg_path},
     http::{
@@ -29,7 +29,7 @@ pub(in crate::http) async fn show_totp(visit: SignedInVisit) -> Result<Response,
     let app = AppTarget::of(&visit);
     match begin(visit.doorward(), &visit.caller) {
         Ok(new) => Ok(page(&visit, &new, app.as_ref(), None)),
-        Err(EnrolError::SignInAgain) => Ok(visit.way_to_step_up(PATH, app.as_ref())),
+        Err(account::Error::SignInAgain) => Ok(visit.way_to_step_up(PATH, app.as_ref())),
         Err(_) => Ok(visit.redirect(&with_target(SECURITY, app.as_ref()))),
     }
 }
@@ -46,10 +46,10 @@ pub(in crate::http) async fn confirm_totp(
             match confirm(doorward, caller, &setup, &code, &visit.requester).await {
                 Ok(added) => return Ok(enrolled(&visit, added, app, "app")),
                 // The page makes a new secret.
-                Err(EnrolError::Expired) => {
+                Err(account::Error::SetupExpired) => {
                     return Ok(visit.redirect(&with_target(PATH, app.as_ref())));
                 }
-                Err(EnrolError::Taken | EnrolError::NotOffered) => {
+                Err(account::Error::FactorTaken | account::Error::FactorNotOffered) => {
                     return Ok(visit.redirect(&with_target(SECURITY, app.as_ref())));
                 }
                 Err(error) => FormFailure::from(error),
@@ -79,7 +79,9 @@ pub(in crate::http) async fn remove_totp(
             Ok(response)
         }
         // An app that is gone already, as after a double click, is what the person wants.
-        Err(EnrolError::NoSuchFactor) => Ok(visit.redirect(&format!("{SECURITY}?done=removed"))),
+        Err(account::Error::NoSuchFactor) => {
+            Ok(visit.redirect(&format!("{SECURITY}?done=removed")))
+        }
         Err(error) => {
             let refusal = visit.refusal(FormFailure::from(error), SECURITY, None)?;
             let outcome = Outcome { refusal: Some(&refusal), ..Outcome::default() };
