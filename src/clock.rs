@@ -7,6 +7,7 @@ use std::{
 };
 
 use chrono::{DateTime, SecondsFormat};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// Milliseconds since the beginning of 1970, UTC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -46,6 +47,12 @@ impl Timestamp {
         time.format("%Y-%m-%d %H:%M UTC").to_string()
     }
 
+    /// The time for operators, such as `2027-01-15 08:00:00.000 UTC`.
+    pub fn to_exact_text(self) -> String {
+        let time = DateTime::from_timestamp_millis(self.0).unwrap_or(DateTime::UNIX_EPOCH);
+        time.format("%Y-%m-%d %H:%M:%S%.3f UTC").to_string()
+    }
+
     /// The day in UTC, such as `2027-01-15`.
     pub fn to_day(self) -> String {
         let time = DateTime::from_timestamp_millis(self.0).unwrap_or(DateTime::UNIX_EPOCH);
@@ -69,6 +76,21 @@ impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let time = DateTime::from_timestamp_millis(self.0).unwrap_or(DateTime::UNIX_EPOCH);
         f.write_str(&time.to_rfc3339_opts(SecondsFormat::Millis, true))
+    }
+}
+
+/// As [`Display`](fmt::Display) writes it.
+impl Serialize for Timestamp {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// As [`Timestamp::parse`] reads it.
+impl<'de> Deserialize<'de> for Timestamp {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Self::parse(&text).ok_or_else(|| de::Error::custom(format_args!("not a time: {text}")))
     }
 }
 
@@ -137,10 +159,11 @@ mod tests {
         let time = Timestamp::from_millis(1_800_000_059_999);
         assert_eq!(time.to_text(), "2027-01-15 08:00 UTC");
         assert_eq!(time.to_minute(), "2027-01-15T08:00Z");
+        assert_eq!(time.to_exact_text(), "2027-01-15 08:00:59.999 UTC");
     }
 
     #[test]
-    fn a_timestamp_is_shown_in_rfc_3339_with_milliseconds() {
+    fn a_timestamp_is_shown_and_serialized_in_rfc_3339_with_milliseconds() {
         for (millis, shown) in [
             (0, "1970-01-01T00:00:00.000Z"),
             (-1, "1969-12-31T23:59:59.999Z"),
@@ -151,7 +174,10 @@ mod tests {
             (4_107_542_400_000, "2100-03-01T00:00:00.000Z"),
             (253_402_300_799_999, "9999-12-31T23:59:59.999Z"),
         ] {
-            assert_eq!(Timestamp::from_millis(millis).to_string(), shown);
+            let time = Timestamp::from_millis(millis);
+            assert_eq!(time.to_string(), shown);
+            assert_eq!(serde_json::to_value(time).unwrap(), shown);
+            assert_eq!(serde_json::from_value::<Timestamp>(shown.into()).unwrap(), time);
         }
     }
 }

@@ -40,6 +40,13 @@ macro_rules! id {
             }
         }
 
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = String::deserialize(deserializer)?;
+                text.parse().map_err(serde::de::Error::custom)
+            }
+        }
+
         impl std::fmt::Display for $name {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 self.0.hyphenated().fmt(f)
@@ -73,6 +80,7 @@ mod tests {
         assert_eq!(id.to_string().parse(), Ok(id));
         assert_eq!(id.to_string().to_uppercase().parse(), Ok(id));
         assert_eq!(SomeId::from_uuid(id.uuid()), id);
+        assert_eq!(serde_json::from_value::<SomeId>(id.to_string().into()).unwrap(), id);
         for other in
             [format!("{{{id}}}"), format!("urn:uuid:{id}"), id.to_string().replace('-', "")]
         {

@@ -4,6 +4,7 @@ use std::{
     cmp::Reverse,
     collections::VecDeque,
     fmt,
+    net::IpAddr,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -30,34 +31,39 @@ impl fmt::Display for DecisionId {
     }
 }
 
-/// A refusal and its reason, as `doorward why` reports it.
+/// A refusal by a guard or a policy, and its reason, as the admin API and `doorward why` report it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Refusal {
+    /// The id of the decision, which the answer has had in `X-Decision-Id`.
     pub id: String,
-    /// The time, in milliseconds since 1970.
-    pub time: i64,
+    pub refused_at: Timestamp,
     /// The name of the guard or policy.
     pub guard: String,
     /// The version of a declared guard.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
     /// Whether the request was admitted because the guard only reports.
     pub only_reported: bool,
     /// What is wrong with the token or the API key, or `good`.
     pub token: String,
     /// The user, if the token is valid, or the owner of the API key.
-    pub user: Option<String>,
-    /// The id of the API key, if a known one was sent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub key: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user: Option<UserId>,
+    /// The API key, if a known one was sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<ApiKeyId>,
     /// The condition that was not satisfied.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub condition: Option<String>,
     /// The parts of the condition with their values.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub explanation: Option<Explanation>,
     /// The address of the proxy, if the condition has refused that in the place of the client's: the guard names no proxy.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub proxy_address: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub proxy_address: Option<IpAddr>,
     /// With what the user would be admitted, if they can reach it by themselves.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub missing: Option<Missing>,
     /// The headers that the app got, because the guard only reports.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -245,7 +251,7 @@ impl Refused {
         });
         Refusal {
             id: id.to_string(),
-            time: self.time.millis(),
+            refused_at: self.time,
             guard: match &self.by {
                 RefusedBy::Policy(name) => (*name).to_owned(),
                 RefusedBy::Guard(guard) => guard.name.clone(),
@@ -253,11 +259,11 @@ impl Refused {
             version: guard.map(|guard| guard.version.clone()),
             only_reported,
             token,
-            user: self.user().map(|user| user.to_string()),
-            key: self.key_id().map(|key| key.to_string()),
+            user: self.user(),
+            key: self.key_id(),
             condition,
             explanation: explained.map(|(_, explanation)| explanation),
-            proxy_address: proxy_address.map(|address| address.to_string()),
+            proxy_address,
             missing: self.missing(),
             headers: headers.unwrap_or_default(),
         }

@@ -2,7 +2,7 @@
 
 use std::{net::Ipv4Addr, sync::Arc, time::Duration};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::{
     Caller, Doorward, Settings,
@@ -37,14 +37,16 @@ pub(crate) fn methods_by_name<'a>(
 }
 
 /// The decision of a guard, and its reason.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct GuardDecision {
     pub(crate) admitted: bool,
     /// The condition of the guard.
     pub(crate) condition: String,
     /// What is valid in the guard but probably wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) warning: Option<String>,
     /// With what the user would be admitted, if they can reach it by themselves.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) missing: Option<Missing>,
     /// The value of each part of the condition. It is a tree, and names the part that decides.
     pub(crate) explanation: Explanation,
@@ -94,8 +96,9 @@ fn sample(user: &User, sample: &SampleSession, client: ClientInfo, now: Timestam
     }
 }
 
-/// How people with a browser get to the app of a guard, as `doorward guard check` prints it.
-#[derive(Debug, Serialize)]
+/// How people with a browser get to the app of a guard.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct BrowserCheck {
     /// The URL that they are sent to.
     pub(crate) sign_in: String,

@@ -3,20 +3,20 @@
 
 use std::cmp::Reverse;
 
+use serde::{Deserialize, Serialize};
+
 use crate::{
     Doorward,
     access::refusals::Refusal,
     account::look_up::user_by_id_or_email,
     clock::Timestamp,
-    event::LoginRefusal,
-    network::Network,
     store,
     throttle::BudgetUsage,
     user::{EmailKey, UserId},
 };
 
 /// What was refused to a user recently.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct RecentRefusals {
     /// None if no user has the address.
     pub(crate) user: Option<UserId>,
@@ -28,23 +28,32 @@ pub(crate) struct RecentRefusals {
 }
 
 /// One failed login or refusal.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct RecentRefusal {
-    pub(crate) time: Timestamp,
+    pub(crate) refused_at: Timestamp,
     pub(crate) action: RefusedAction,
 }
 
 /// What a user tried to do.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub(crate) enum RefusedAction {
     /// Log in, or confirm an action with their password.
-    Login { reason: LoginRefusal, network: Network },
-    /// Pass a guard or a policy. The reason is not determined: [`Doorward::refusal`] does that.
-    Guard(Box<Refusal>),
+    Login { reason: String, network: String },
+    /// Pass a guard or a policy.
+    Guard {
+        guard: String,
+        /// The id of the refusal, with which [`Doorward::refusal`] determines its reason.
+        decision: String,
+        /// Whether the user was admitted because the guard only reports.
+        only_reported: bool,
+    },
 }
 
 /// How many failed logins count against an account.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct ThrottleState {
     /// From all networks together.
     pub(crate) from_everywhere: BudgetState,
@@ -53,16 +62,19 @@ pub(crate) struct ThrottleState {
 }
 
 /// The failed logins from one network that count.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct NetworkBudgetState {
     pub(crate) network: String,
     /// Whether the user has signed in from it, which gives it a budget of its own.
     pub(crate) is_known: bool,
+    #[serde(flatten)]
     pub(crate) budget: BudgetState,
 }
 
 /// How much of a budget is used.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct BudgetState {
     /// The failed logins that count.
     pub(crate) used: u32,
@@ -85,16 +97,20 @@ pub(crate) async fn of_user(
     let email = user.as_ref().map_or_else(|| EmailKey::of(typed), |user| user.email.key());
     let id = user.as_ref().map(|user| user.id);
     let logins = doorward.events().failed_logins().recent(&email, id).into_iter().map(|failed| {
-        let action = RefusedAction::Login { reason: failed.reason, network: failed.network };
-        RecentRefusal { time: failed.time, action }
+        let (reason, network) = (failed.reason.to_string(), failed.network.to_string());
+        RecentRefusal { refused_at: failed.time, action: RefusedAction::Login { reason, network } }
     });
     let refusals = id.map(|id| doorward.refusals().by_user(id)).unwrap_or_default();
     let guards = refusals.into_iter().map(|refusal| RecentRefusal {
-        time: Timestamp::from_millis(refusal.time),
-        action: RefusedAction::Guard(Box::new(refusal)),
+        refused_at: refusal.refused_at,
+        action: RefusedAction::Guard {
+            guard: refusal.guard,
+            decision: refusal.id,
+            only_reported: refusal.only_reported,
+        },
     });
     let mut refused: Vec<_> = logins.chain(guards).collect();
-    refused.sort_by_key(|refused| Reverse(refused.time));
+    refused.sort_by_key(|refused| Reverse(refused.refused_at));
     Ok(Some(RecentRefusals {
         user: id,
         disabled: user.is_some_and(|user| user.disabled),
@@ -130,11 +146,13 @@ pub(crate) struct RefusalFilter {
     pub(crate) only_reported: Option<bool>,
 }
 
-/// Refusals by guards and policies, newest first.
-#[derive(Debug)]
+/// A page of refusals by guards and policies, newest first.
+#[derive(Debug, Serialize)]
 pub(crate) struct RefusalPage {
+    /// Without their reasons.
     pub(crate) refusals: Vec<Refusal>,
     /// The decision after which the next page starts, if there may be one.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) next: Option<String>,
 }
 

@@ -91,7 +91,7 @@ impl Factor {
 pub(super) fn factor_in_words(factor: &FactorInfo) -> String {
     let FactorInfo { kind, name, created_at, last_used_at } = factor;
     let name = name.as_deref().map(|name| format!("  {name}")).unwrap_or_default();
-    let used = last_used_at.as_deref().unwrap_or("never");
+    let used = last_used_at.map_or_else(|| "never".to_owned(), |at| at.to_string());
     format!("{:<7}{name}  since {created_at}, last used {used}", kind.name())
 }
 

@@ -11,9 +11,9 @@ use super::{
 };
 use crate::{
     Settings,
-    account::guard_check::{self, BrowserCheck},
+    account::guard_check::{self, BrowserCheck, GuardDecision},
     control::{self, AdminClient},
-    http::api::admin::guards::{self, Decision, GuardCheck, Guards, ListedGuard, SampleRequest},
+    http::api::admin::guards::{self, GuardCheck, Guards, ListedGuard, SampleRequest},
 };
 
 pub(super) const PATH: &str = "/api/admin/guards";
@@ -153,7 +153,7 @@ impl Check {
             let path = format!("{}/check", within(PATH, &guard));
             Ok(client.order(Method::POST, &path, &check).await)
         })?;
-        let decision: Decision = match decided {
+        let decision: GuardDecision = match decided {
             Err(control::Error::Refused { status: StatusCode::UNPROCESSABLE_ENTITY, .. }) => {
                 return Err(no_such_user());
             }
@@ -162,7 +162,8 @@ impl Check {
         if output.json {
             return print_json(&decision);
         }
-        let Decision { admitted, condition, warning, missing, explanation, headers } = decision;
+        let GuardDecision { admitted, condition, warning, missing, explanation, headers } =
+            decision;
         match (admitted, missing) {
             (true, _) => print_line!("admitted"),
             (false, None) => print_line!("refused"),
@@ -194,9 +195,7 @@ fn check_browsers(settings: Settings, name: &str) -> anyhow::Result<BrowserCheck
         let client = AdminClient::open(settings).await?;
         Ok(client.get(&format!("{}/browsers", within(PATH, name))).await)
     })?;
-    let guards::BrowserCheck { sign_in, origins, findings, warnings } =
-        or_not_found(checked, NO_SUCH_GUARD)?;
-    Ok(BrowserCheck { sign_in, origins, findings, warnings })
+    or_not_found(checked, NO_SUCH_GUARD)
 }
 
 /// A guard whose examples pass, as JSON.

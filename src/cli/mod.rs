@@ -44,7 +44,6 @@ mod user;
 mod user_arguments;
 mod why;
 
-use chrono::DateTime;
 use std::{
     fmt,
     io::{self, Write},
@@ -383,11 +382,6 @@ fn or_not_found<T>(answer: Result<T, control::Error>, message: &str) -> anyhow::
 
 fn no_such_user() -> anyhow::Error {
     NotFound("there is no such user: `doorward user list` shows all users".to_owned()).into()
-}
-
-/// A time of the API, in milliseconds since 1970.
-fn millis(time: &str) -> i64 {
-    DateTime::parse_from_rfc3339(time).map_or(0, |time| time.timestamp_millis())
 }
 
 /// Prints the value of each part of a condition and, for a refusal, the part that caused it.

@@ -1,17 +1,17 @@
 //! `doorward why`: explains a refusal by its id, and lists what was refused to a user.
 
-use chrono::DateTime;
-use serde::Serialize;
-
 use super::{
-    Output, block_on, millis, no_such_user, or_not_found, print_explanation, print_headers,
-    print_json, within,
+    Output, block_on, no_such_user, or_not_found, print_explanation, print_headers, print_json,
+    within,
 };
 use crate::{
     Settings,
     access::refusals::Refusal,
+    account::refused::{
+        BudgetState, NetworkBudgetState, RecentRefusal, RecentRefusals, RefusedAction,
+        ThrottleState,
+    },
     control::{self, AdminClient},
-    http::api::admin::refusals::{self as api, BudgetState, NetworkBudgetState, ThrottleState},
 };
 
 #[derive(clap::Args)]
@@ -37,10 +37,10 @@ impl Why {
         let open = || AdminClient::open_server(settings, control::Error::NothingInMemory);
         if let Some(id) = self.id {
             let path = within("/api/admin/refusals", &id);
-            let shown = block_on(async { Ok(open().await?.get::<api::Refusal>(&path).await) })?;
+            let shown = block_on(async { Ok(open().await?.get(&path).await) })?;
             let unknown =
                 "there is no such refusal: the server keeps only the latest ones, until it stops";
-            let refusal = refusal(or_not_found(shown, unknown)?);
+            let refusal: Refusal = or_not_found(shown, unknown)?;
             if self.output.json {
                 return print_json(&refusal);
             }
@@ -49,91 +49,16 @@ impl Why {
         }
         let user = self.user.unwrap_or_default();
         let path = format!("{}/refusals", within("/api/admin/users", &user));
-        let listed = block_on(async { Ok(open().await?.get::<api::RecentRefusals>(&path).await) })?;
-        let recent = match listed {
+        let listed = block_on(async { Ok(open().await?.get(&path).await) })?;
+        let recent: RecentRefusals = match listed {
             Err(error) if error.is_not_found() => return Err(no_such_user()),
-            listed => RecentRefusals::from(listed?),
+            listed => listed?,
         };
         if self.output.json {
             return print_json(&recent);
         }
         print_recent(&recent);
         Ok(())
-    }
-}
-
-/// What was refused to a user recently, as JSON.
-#[derive(Serialize)]
-struct RecentRefusals {
-    user: Option<String>,
-    disabled: bool,
-    throttle: ThrottleState,
-    /// Newest first.
-    refused: Vec<RecentRefusal>,
-}
-
-#[derive(Serialize)]
-struct RecentRefusal {
-    /// In milliseconds since 1970.
-    time: i64,
-    action: RefusedAction,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "snake_case")]
-enum RefusedAction {
-    Login { reason: String, network: String },
-    Guard { guard: String, decision: String, only_reported: bool },
-}
-
-impl From<api::RecentRefusals> for RecentRefusals {
-    fn from(recent: api::RecentRefusals) -> Self {
-        let api::RecentRefusals { user, disabled, throttle, refused } = recent;
-        let refused = refused.into_iter().map(|api::RecentRefusal { refused_at, action }| {
-            let action = match action {
-                api::RefusedAction::Login { reason, network } => {
-                    RefusedAction::Login { reason, network }
-                }
-                api::RefusedAction::Guard { guard, decision, only_reported } => {
-                    RefusedAction::Guard { guard, decision, only_reported }
-                }
-            };
-            RecentRefusal { time: millis(&refused_at), action }
-        });
-        Self { user, disabled, throttle, refused: refused.collect() }
-    }
-}
-
-fn refusal(refusal: api::Refusal) -> Refusal {
-    let api::Refusal {
-        id,
-        refused_at,
-        guard,
-        version,
-        only_reported,
-        token,
-        user,
-        key,
-        condition,
-        explanation,
-        proxy_address,
-        missing,
-        headers,
-    } = refusal;
-    Refusal {
-        id,
-        time: millis(&refused_at),
-        guard,
-        version,
-        only_reported,
-        token,
-        user,
-        key,
-        condition,
-        explanation,
-        proxy_address,
-        missing,
-        headers,
     }
 }
 
@@ -152,8 +77,8 @@ fn print_recent(RecentRefusals { user, disabled, throttle, refused }: &RecentRef
     if refused.is_empty() {
         print_line!("nothing was refused recently; the server keeps only the latest refusals");
     }
-    for RecentRefusal { time, action } in refused {
-        let time = format_time(*time);
+    for RecentRefusal { refused_at, action } in refused {
+        let time = refused_at.to_exact_text();
         match action {
             RefusedAction::Login { reason, network } => {
                 print_line!("{time}  login  {reason}, from {network}");
@@ -171,15 +96,10 @@ fn used(BudgetState { used, size, recovers_at }: &BudgetState) -> String {
     format!("{used} of {size}{until}")
 }
 
-fn format_time(time: i64) -> String {
-    let time = DateTime::from_timestamp_millis(time).unwrap_or_default();
-    time.format("%Y-%m-%d %H:%M:%S%.3f UTC").to_string()
-}
-
 fn print(refusal: &Refusal) {
     let Refusal {
         id: _,
-        time,
+        refused_at,
         guard,
         version,
         only_reported,
@@ -192,7 +112,7 @@ fn print(refusal: &Refusal) {
         missing,
         headers,
     } = refusal;
-    print_line!("time       {}", format_time(*time));
+    print_line!("time       {}", refused_at.to_exact_text());
     match version {
         Some(version) => print_line!("guard      {guard} (version {version})"),
         None => print_line!("guard      {guard}"),

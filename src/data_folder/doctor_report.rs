@@ -5,6 +5,7 @@ use std::{fs, io, path::Path};
 use serde::{Deserialize, Serialize};
 
 use super::{DataFolder, replace};
+use crate::clock::Timestamp;
 
 const REPORT: &str = "doctor-report";
 const UNFINISHED: &str = "doctor-report.unfinished";
@@ -13,7 +14,7 @@ const UNFINISHED: &str = "doctor-report.unfinished";
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DoctorReport {
     /// When it ran.
-    pub at: String,
+    pub at: Timestamp,
     /// Each with what to do about it.
     pub findings: Vec<String>,
 }
@@ -47,7 +48,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(DataFolder::doctor_report(folder.path()), None);
         for finding in ["one", "two"] {
-            let report = DoctorReport { at: "2027-01-15".into(), findings: vec![finding.into()] };
+            let at = Timestamp::from_seconds(1_800_000_000);
+            let report = DoctorReport { at, findings: vec![finding.into()] };
             DataFolder::record_doctor_report(folder.path(), &report).unwrap();
             assert_eq!(DataFolder::doctor_report(folder.path()), Some(report));
         }

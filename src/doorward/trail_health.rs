@@ -28,7 +28,7 @@ labels!(TrailPart {
 });
 
 /// A part that fails.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct TrailTrouble {
     pub(crate) part: TrailPart,
     /// When this process noticed it.

@@ -2,6 +2,8 @@
 
 use std::time::Instant;
 
+use serde::{Deserialize, Serialize};
+
 use super::{Error, Store, outbox::was_due, statements::statements};
 use crate::count::{Counters, Histogram, labels};
 
@@ -54,7 +56,8 @@ impl StoreCounts {
 }
 
 /// How much a database holds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Sizes {
     pub users: u64,
     /// Sessions. Some of them may have expired in the last minutes.

@@ -11,7 +11,6 @@ use aws_lc_rs::{
     hmac,
 };
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
-use serde::{Deserialize, Deserializer, de::Error as _};
 use uuid::Uuid;
 use zeroize::Zeroizing;
 
@@ -26,12 +25,6 @@ id!(
     /// The id of a one-time secret.
     OneTimeId
 );
-
-impl<'de> Deserialize<'de> for OneTimeId {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
-    }
-}
 
 /// What a one-time secret is for. One of another purpose is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

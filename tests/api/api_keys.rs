@@ -115,8 +115,8 @@ async fn a_person_passes_with_a_key_where_they_would_pass_themselves() {
     let refused = server.guard("wiki", text(&key)).await;
     assert_eq!(refused.status_and_body(), REFUSED);
     let reason = server.doorward.refusal(refused.header("x-decision-id").unwrap()).unwrap();
-    assert_eq!((reason.token.as_str(), reason.user.as_deref()), ("good", Some(&*ada.id)));
-    assert_eq!(reason.key.as_deref(), key["id"].as_str());
+    assert_eq!((reason.token.as_str(), reason.user), ("good", Some(ada.id.parse().unwrap())));
+    assert_eq!(reason.key, Some(key["id"].as_str().unwrap().parse().unwrap()));
     assert_eq!(reason.condition.as_deref(), Some(r#""staff" in user.roles"#));
     assert_eq!(challenges(&refused), [r#"Bearer realm="doorward", error="insufficient_scope""#]);
 

@@ -294,7 +294,7 @@ async fn every_refusal_leads_to_its_reason() {
         assert_eq!(why(guard, Some(&ended.token)).await.token, "its session has ended");
     }
     let refusal = why("staff", Some(&ada.token)).await;
-    assert_eq!((refusal.token.as_str(), refusal.user), ("good", Some(ada.id.clone())));
+    assert_eq!((refusal.token.as_str(), refusal.user), ("good", Some(ada.id.parse().unwrap())));
     assert_eq!(refusal.condition.as_deref(), Some(r#"!user.disabled && "staff" in user.roles"#));
     let cause = refusal.explanation.unwrap().cause;
     assert_eq!((cause.text.as_str(), cause.value.as_str()), (r#""staff" in user.roles"#, "false"));

@@ -198,7 +198,7 @@ fn why_says_that_a_guard_without_a_proxy_has_seen_the_address_of_the_proxy() {
         let decision = answer.header("x-decision-id").expect("a decision id").to_owned();
         let json: serde_json::Value =
             serde_json::from_str(&stdout_of(&home, &["why", &decision, "--json"])).unwrap();
-        (stdout_of(&home, &["why", &decision]), json["proxy_address"].clone())
+        (stdout_of(&home, &["why", &decision]), json["proxyAddress"].clone())
     };
     let told = "request.address was 127.0.0.1, the address of the proxy itself";
     let forwarded = "X-Forwarded-For: 198.51.100.7\r\n";

@@ -16,12 +16,12 @@ const MAX_CLOCK_DIFFERENCE: i64 = 5_000;
 /// A key of this age should be replaced: the longer it lives, the more copies of it exist in backups.
 const OLD_KEY: Duration = Duration::from_secs(400 * 24 * 60 * 60);
 
-/// Judges what the database says, or why it says nothing. `clock` is that of the server, in milliseconds since 1970.
+/// Judges what the database says, or why it says nothing. `clock` is that of the server.
 pub(super) fn check(
     report: &mut Report,
     settings: &Settings,
     database: &Result<DatabaseReport, String>,
-    clock: i64,
+    clock: Timestamp,
 ) {
     let database = match database {
         Ok(database) => database,
@@ -50,7 +50,7 @@ pub(super) fn advice(settings: &Settings) -> &'static str {
     }
 }
 
-fn judge(report: &mut Report, settings: &Settings, database: &DatabaseReport, clock: i64) {
+fn judge(report: &mut Report, settings: &Settings, database: &DatabaseReport, clock: Timestamp) {
     if let Some(first) = database.damage.first() {
         report.add(
             Kind::DatabaseDamaged,
@@ -79,7 +79,7 @@ fn judge(report: &mut Report, settings: &Settings, database: &DatabaseReport, cl
             "checkpoints fail: the log of the server tells why; free disk space, or restart the server",
         );
     }
-    if let Some(ahead) = database.clock.map(|database| database - clock)
+    if let Some(ahead) = database.clock.map(|database| database - clock.millis())
         && ahead.abs() > MAX_CLOCK_DIFFERENCE
     {
         let way = if ahead > 0 { "behind" } else { "ahead of" };
@@ -154,7 +154,7 @@ mod tests {
 
     fn found(database: &DatabaseReport) -> String {
         let mut report = Report::default();
-        judge(&mut report, &Settings::default(), database, 1_000_000);
+        judge(&mut report, &Settings::default(), database, Timestamp::from_seconds(1000));
         report.names().join(" ")
     }
 

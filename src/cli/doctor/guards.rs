@@ -10,8 +10,9 @@ use super::{
 use crate::{
     Settings,
     access::guard::Guard,
+    account::guard_check::BrowserCheck,
     control::AdminClient,
-    http::api::admin::guards::{self, BrowserCheck, Guards},
+    http::api::admin::guards::{self, Guards},
 };
 
 pub(super) async fn check(report: &mut Report, settings: &Settings, client: &AdminClient) {

@@ -19,14 +19,14 @@ mod trail;
 use std::path::Path;
 
 use self::finding::{Kind, Report, Severity};
-use super::{Output, block_on, counted, exit_code::Negative, millis, print_json};
+use super::{Output, block_on, counted, exit_code::Negative, print_json};
 use crate::{
     OpenError, Settings,
+    account::status::Status,
     clock::Clock,
     config::{DatabaseUrl, Origins, Sources, reachable},
     control::{self, AdminClient},
     data_folder::{DataFolder, DoctorReport},
-    http::api::admin::status::Status,
     store::DatabaseReport,
 };
 
@@ -84,7 +84,7 @@ impl Doctor {
 /// Keeps the report for the page of administrators.
 fn record(folder: &Path, report: &Report) {
     let kept = DoctorReport {
-        at: Clock::system().now().to_string(),
+        at: Clock::system().now(),
         findings: report.findings().iter().map(ToString::to_string).collect(),
     };
     if let Err(error) = DataFolder::record_doctor_report(folder, &kept) {
@@ -119,7 +119,7 @@ async fn examine(report: &mut Report, settings: Settings, origins: &Origins) -> 
     let opened = open(report, &settings).await;
     let running = match &opened {
         Some(Opened { client, status, database: database_report }) => {
-            database::check(report, &settings, database_report, millis(&status.clock));
+            database::check(report, &settings, database_report, status.clock);
             guards::check(report, &settings, client).await;
             trail::check(report, &settings, client.is_server().then_some(status));
             if client.is_server() {

@@ -10,8 +10,8 @@ use super::{
 };
 use crate::{
     Settings,
+    account::status::Status,
     config::{MetricsListen, reachable},
-    http::api::admin::status::Status,
 };
 
 /// Checks what the running server says about itself, and whether it answers at its address.
@@ -42,8 +42,7 @@ pub(super) async fn check(report: &mut Report, running: &Status, settings: &Sett
             "raise the limit (LimitNOFILE= in a systemd unit, ulimit -n in a shell), or lower limits.connections",
         );
     }
-    let listening = running.listening.as_deref().and_then(|address| address.parse().ok());
-    let address = reachable(listening.unwrap_or(settings.listen));
+    let address = reachable(running.listening.unwrap_or(settings.listen));
     answers(report, settings.scheme(), address, running.not_ready.is_some()).await;
 }
 

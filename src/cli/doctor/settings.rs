@@ -5,8 +5,8 @@ use std::ffi::OsString;
 use super::finding::{Kind, Report};
 use crate::{
     Settings,
+    account::status::Status,
     config::{Origins, Sources, VARIABLE_PREFIX, keys, unprefixed_variables},
-    http::api::admin::status::Status,
 };
 
 /// Reads the settings. `None` if that is not possible: then nothing else can be checked.

@@ -7,8 +7,8 @@ use rustix::fs::{Access, access};
 use super::finding::{Kind, Report};
 use crate::{
     Settings,
-    doorward::TrailPart,
-    http::api::admin::status::{AuditTrouble, Status},
+    account::status::Status,
+    doorward::{TrailPart, TrailTrouble},
 };
 
 /// Judges what the running server has noticed. If none runs, only the file can be checked.
@@ -26,7 +26,7 @@ pub(super) fn check(report: &mut Report, settings: &Settings, running: Option<&S
     }
 }
 
-fn add(report: &mut Report, AuditTrouble { part, since, cause }: &AuditTrouble) {
+fn add(report: &mut Report, TrailTrouble { part, since, cause }: &TrailTrouble) {
     match part {
         TrailPart::WitnessRefuses => report.add(
             Kind::WitnessRefuses,

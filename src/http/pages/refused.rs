@@ -39,8 +39,7 @@ pub(in crate::http) async fn show(
     let guard = guards.by_name(&refusal.guard);
     let somebody_else = format!("{}/sign-in?other=1", visit.context().base);
     let user = visit.caller().map(|caller| &caller.user);
-    let user_id = user.map(|user| user.id.to_string());
-    let is_own = user_id.is_some() && user_id == refusal.user;
+    let is_own = user.is_some_and(|user| refusal.user == Some(user.id));
     // The decision does not keep which page was asked for.
     let start = guard.filter(|_| is_own).and_then(|guard| guard.origins.first());
     let start = start.map(|origin| format!("{origin}/"));

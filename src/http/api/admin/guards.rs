@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Doorward,
-    access::guard::{self, ExampleRequest, ExplainedHeader, Explanation, Missing, Mode},
+    access::guard::{self, ExampleRequest, Mode},
     account::{
-        guard_check::{self, GuardDecision, SampleSession},
+        guard_check::{self, BrowserCheck, GuardDecision, SampleSession},
         guard_reload, look_up,
     },
     fault::Fault,
@@ -147,51 +147,6 @@ impl From<SampleRequest> for ExampleRequest {
     }
 }
 
-/// The decision of a guard and its reason.
-#[derive(Debug, Serialize, Deserialize)]
-pub struct Decision {
-    pub admitted: bool,
-    pub condition: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub warning: Option<String>,
-    /// With what the user would be admitted, if they can reach it by themselves.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub missing: Option<Missing>,
-    /// The value of each part of the condition.
-    pub explanation: Explanation,
-    /// The headers that the app gets if the guard admits the user.
-    pub headers: Vec<ExplainedHeader>,
-}
-
-impl From<GuardDecision> for Decision {
-    fn from(decision: GuardDecision) -> Self {
-        let GuardDecision { admitted, condition, warning, missing, explanation, headers } =
-            decision;
-        Self { admitted, condition, warning, missing, explanation, headers }
-    }
-}
-
-/// How people with a browser get to an app.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct BrowserCheck {
-    /// The URL that they are sent to.
-    pub sign_in: String,
-    /// The origins that they return to.
-    pub origins: Vec<String>,
-    /// What is missing, and what to do about it.
-    pub findings: Vec<String>,
-    /// What is valid but probably wrong.
-    pub warnings: Vec<String>,
-}
-
-impl From<guard_check::BrowserCheck> for BrowserCheck {
-    fn from(check: guard_check::BrowserCheck) -> Self {
-        let guard_check::BrowserCheck { sign_in, origins, findings, warnings } = check;
-        Self { sign_in, origins, findings, warnings }
-    }
-}
-
 pub(in crate::http) async fn list(
     State(doorward): State<Doorward>,
     _: Admin<GuardsRead>,
@@ -205,7 +160,7 @@ pub(in crate::http) async fn check(
     _: Admin<GuardsRead>,
     Path(name): Path<String>,
     mut form: Form,
-) -> Result<NoStore<Decision>, Error> {
+) -> Result<NoStore<GuardDecision>, Error> {
     let user = form.required("user", Ok);
     let factors = form.object::<Vec<String>>("factors").and_then(|names| {
         let named =
@@ -231,7 +186,7 @@ pub(in crate::http) async fn check(
     let guard = guards.by_name(&name).ok_or(Error::NotFound)?;
     let request = request.unwrap_or_default().into();
     let decision = guard_check::decide(&doorward, guard, user, &session, &request);
-    Ok(NoStore(StatusCode::OK, decision.into()))
+    Ok(NoStore(StatusCode::OK, decision))
 }
 
 /// Shows what a guard lacks to sign people in with a browser.
@@ -243,7 +198,7 @@ pub(in crate::http) async fn check_browsers(
     let guards = doorward.guards();
     let guard = guards.by_name(&name).ok_or(Error::NotFound)?;
     let check = guard_check::browsers(guard, doorward.settings(), &doorward.public_base());
-    Ok(NoStore(StatusCode::OK, check.into()))
+    Ok(NoStore(StatusCode::OK, check))
 }
 
 /// Reads the guards from the settings file again.

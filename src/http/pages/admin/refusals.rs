@@ -17,7 +17,7 @@ use crate::{
     access::refusals::Refusal,
     account::refused::{self, RefusalFilter},
     http::{Error, admin::GuardsRead},
-    user::{User, UserId},
+    user::User,
 };
 
 /// Seconds after which a browser loads the live list again.
@@ -68,7 +68,10 @@ pub(in crate::http) async fn show_one(
         let (message, to) = (Message::UnknownDecision, LinkTo::Administration);
         return Ok(visit.message(StatusCode::NOT_FOUND, message, to, Place::Refusals.path()));
     };
-    let user = user_of(&visit, refusal.user.as_deref()).await?;
+    let user = match refusal.user {
+        Some(id) => doorward.user_by_id(id).await?,
+        None => None,
+    };
     let heading = visit.texts().refused_other_heading(&refusal.guard);
     let view = RefusalPage {
         page: visit.context(),
@@ -86,21 +89,13 @@ pub(super) async fn with_users<S>(
     visit: &AdminVisit<S>,
     refusals: Vec<Refusal>,
 ) -> Result<Vec<(Refusal, Option<User>)>, Error> {
-    let named = refusals.iter().filter_map(|refusal| refusal.user.as_deref()?.parse().ok());
+    let named = refusals.iter().filter_map(|refusal| refusal.user);
     let users = visit.users(named.collect()).await?;
-    let user_of = |refusal: &Refusal| {
-        let id: UserId = refusal.user.as_deref()?.parse().ok()?;
-        users.iter().find(|user| user.id == id).cloned()
-    };
+    let user_of =
+        |refusal: &Refusal| users.iter().find(|user| refusal.user == Some(user.id)).cloned();
     let found = refusals.into_iter().map(|refusal| {
         let user = user_of(&refusal);
         (refusal, user)
     });
     Ok(found.collect())
-}
-
-/// The user whom a refusal names, if they still exist.
-async fn user_of<S>(visit: &AdminVisit<S>, id: Option<&str>) -> Result<Option<User>, Error> {
-    let Some(id) = id.and_then(|id| id.parse().ok()) else { return Ok(None) };
-    Ok(visit.doorward().user_by_id(id).await?)
 }

@@ -13,7 +13,11 @@ use doorward::{
 use serde_json::{Value, json};
 
 use super::*;
-use crate::{outbox, pages::PASSWORD, support::with_mail};
+use crate::{
+    outbox,
+    pages::PASSWORD,
+    support::{NOW, with_mail},
+};
 
 #[tokio::test]
 async fn the_overview_shows_how_the_service_is_doing() {
@@ -60,7 +64,8 @@ async fn the_overview_shows_what_doctor_has_found() {
     let page = admin.get("/admin").await;
     assert_shows(&page, 200, &["<dt>Last run of doorward doctor</dt><dd>Never</dd>"]);
     let finding = "warning: the disk is <almost> full [disk-low]".to_owned();
-    let report = DoctorReport { at: "2027-01-15T07:00:00.000Z".into(), findings: vec![finding] };
+    let at = NOW - Duration::from_secs(60 * 60);
+    let report = DoctorReport { at, findings: vec![finding] };
     DataFolder::record_doctor_report(server.folder(), &report).unwrap();
     let page = admin.get("/admin").await;
     assert_shows(

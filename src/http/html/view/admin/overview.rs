@@ -149,14 +149,14 @@ impl Overview<'_> {
         let mut facts = vec![
             (a.version, format!("Doorward {} (schema {})", status.version, status.schema)),
             (a.public_address, self.public_url.clone()),
-            (a.started, at(status.opened_at)),
+            (a.started, at(status.started_at)),
             (a.database, self.database.clone()),
         ];
         if let Some(bytes) = status.free_bytes {
             facts.push((a.free_space, format!("{} MB", grouped(bytes / 1_000_000))));
         }
-        facts.push((a.last_backup, status.last_backup.map_or_else(|| a.never.into(), at)));
-        let doctor = status.doctor.as_ref().and_then(|report| Timestamp::parse(&report.at));
+        facts.push((a.last_backup, status.last_backup_at.map_or_else(|| a.never.into(), at)));
+        let doctor = status.doctor.as_ref().map(|report| report.at);
         facts.push((a.last_doctor, doctor.map_or_else(|| a.never.into(), at)));
         if let Some(expires) = self.certificate {
             facts.push((a.certificate_until, at(expires)));

@@ -85,7 +85,7 @@ pub(super) fn list<'a>(
         vec![
             Cell::Link(path, refusal.guard.clone(), String::new()),
             whom,
-            Cell::Time(Moment::past(t, Timestamp::from_millis(refusal.time), now)),
+            Cell::Time(Moment::past(t, refusal.refused_at, now)),
             Cell::Tags(vec![outcome(refusal, a)]),
         ]
     };
@@ -124,7 +124,7 @@ impl RefusalPage<'_> {
     }
 
     fn at(&self) -> Moment {
-        Moment::past(self.page.texts(), Timestamp::from_millis(self.refusal.time), self.now)
+        Moment::past(self.page.texts(), self.refusal.refused_at, self.now)
     }
 
     /// The address of the page of the user, and its words.

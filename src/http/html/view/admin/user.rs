@@ -205,17 +205,16 @@ impl UserPage<'_> {
                 RefusedAction::Login { reason, network } => {
                     Cell::Noted(a.sign_in.into(), format!("{reason} ({network})"))
                 }
-                RefusedAction::Guard(refusal) => {
-                    let path = format!("{base}/admin/refusals/{}", refusal.id);
-                    let reported =
-                        if refusal.only_reported { a.only_reported_tag } else { a.refused_tag };
+                RefusedAction::Guard { guard, decision, only_reported } => {
+                    let path = format!("{base}/admin/refusals/{decision}");
+                    let reported = if *only_reported { a.only_reported_tag } else { a.refused_tag };
                     match self.scopes.contains(Scope::GuardsRead) {
-                        true => Cell::Link(path, refusal.guard.clone(), reported.into()),
-                        false => Cell::Noted(refusal.guard.clone(), reported.into()),
+                        true => Cell::Link(path, guard.clone(), reported.into()),
+                        false => Cell::Noted(guard.clone(), reported.into()),
                     }
                 }
             };
-            vec![what, Cell::Time(Moment::past(t, refused.time, self.now))]
+            vec![what, Cell::Time(Moment::past(t, refused.refused_at, self.now))]
         };
         let rows = self.refusals.refused.iter().take(MAX_REFUSALS).map(row).collect();
         List::new(vec![a.refused_what, a.time], rows, a.nothing_refused)
