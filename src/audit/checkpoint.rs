@@ -3,14 +3,13 @@
 use std::{fmt, str::FromStr};
 
 use aws_lc_rs::{
-    digest,
     hmac::{HMAC_SHA256, Key, Tag, sign},
     signature::{ED25519, Ed25519KeyPair, KeyPair as _, UnparsedPublicKey},
 };
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 
 use super::tree::Hash;
-use crate::{clock::Timestamp, token::shared_secret::SharedSecret};
+use crate::{clock::Timestamp, sha256::sha256, token::shared_secret::SharedSecret};
 
 /// What begins the line of a signature.
 const SIGNATURE_MARK: &str = "— ";
@@ -184,8 +183,7 @@ pub struct VerifierKey {
 impl VerifierKey {
     fn id(&self) -> [u8; 4] {
         let input = [self.name.as_bytes(), b"\n", &[self.usage as u8], &self.public].concat();
-        let digest = digest::digest(&digest::SHA256, &input);
-        *digest.as_ref().first_chunk().expect("SHA-256 has 32 bytes")
+        *sha256(input).first_chunk().expect("SHA-256 has 32 bytes")
     }
 
     /// Whether it is the key of a witness and not of a log.
@@ -329,8 +327,8 @@ fn public(pair: &Ed25519KeyPair) -> [u8; 32] {
 }
 
 fn name(prefix: &str, pair: &Ed25519KeyPair) -> String {
-    let digest = digest::digest(&digest::SHA256, pair.public_key().as_ref());
-    let short = digest.as_ref()[..8].iter().map(|byte| format!("{byte:02x}"));
+    let digest = sha256(pair.public_key());
+    let short = digest[..8].iter().map(|byte| format!("{byte:02x}"));
     format!("{prefix}{}", short.collect::<String>())
 }
 

@@ -1,7 +1,6 @@
 //! An event as it is stored and hashed. What it says of a person stands in a part of its own, of which the hashed text has only a
 //! salted commitment: so that part can be erased with the account, and the hash in the tree still holds.
 
-use aws_lc_rs::digest::{SHA256, digest};
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -11,7 +10,11 @@ use super::{
     record::{Record, RecordedActor, StoredActor},
     tree::{Hash, leaf_hash},
 };
-use crate::event::{EventId, EventName, EventOutcome};
+use crate::{
+    event::{EventId, EventName, EventOutcome},
+    random::random_bytes,
+    sha256::sha256,
+};
 
 /// The columns of an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -114,7 +117,7 @@ impl Entry {
     /// The hash of the personal part, also after that was erased.
     pub fn commitment(&self) -> Option<Vec<u8>> {
         match &self.personal {
-            Some(personal) => Some(digest(&SHA256, personal).as_ref().to_vec()),
+            Some(personal) => Some(sha256(personal).to_vec()),
             None => self.commitment.clone(),
         }
     }
@@ -192,8 +195,7 @@ impl Personal {
 
     /// Its JSON after a random salt. Without the salt, somebody could try all addresses until the hash matches.
     fn salted(&self) -> Vec<u8> {
-        let mut bytes = vec![0; SALT_BYTES];
-        aws_lc_rs::rand::fill(&mut bytes).expect("the system provides random bytes");
+        let mut bytes = random_bytes::<SALT_BYTES>().to_vec();
         serde_json::to_writer(&mut bytes, self).expect("its keys are texts");
         bytes
     }

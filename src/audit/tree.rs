@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use aws_lc_rs::digest::{Context, SHA256};
+use crate::sha256::{Sha256, sha256};
 
 /// A SHA-256 hash of a leaf or of a subtree.
 pub type Hash = [u8; 32];
@@ -24,10 +24,10 @@ fn node_hash(left: &Hash, right: &Hash) -> Hash {
 
 /// The first byte tells leaves from nodes, so that no node can be passed off as an entry.
 fn hash(domain: u8, parts: &[&[u8]]) -> Hash {
-    let mut context = Context::new(&SHA256);
-    context.update(&[domain]);
-    parts.iter().for_each(|part| context.update(part));
-    context.finish().as_ref().try_into().expect("SHA-256 has 32 bytes")
+    let mut digest = Sha256::new();
+    digest.update([domain]);
+    parts.iter().for_each(|part| digest.update(part));
+    digest.finish()
 }
 
 /// The place of a tile: level 0 has the hashes of entries, each higher level those of full tiles of the level below.
@@ -200,8 +200,7 @@ fn perfect_hash(hashes: &[Hash]) -> Hash {
 }
 
 fn hash_of_nothing() -> Hash {
-    let digest = aws_lc_rs::digest::digest(&SHA256, b"");
-    digest.as_ref().try_into().expect("SHA-256 has 32 bytes")
+    sha256("")
 }
 
 fn root(subtrees: &mut impl Subtrees, size: u64) -> Option<Hash> {

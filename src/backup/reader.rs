@@ -2,7 +2,6 @@
 
 use std::io::{BufRead, Read};
 
-use aws_lc_rs::digest::{Context, SHA256};
 use zeroize::Zeroizing;
 
 use super::{
@@ -12,6 +11,7 @@ use super::{
 };
 use crate::{
     clock::Timestamp,
+    sha256::Sha256,
     store::archive::{DatabaseKind, KeySnapshot, Record, RecordCounts, USERS},
     token::shared_secret::SecretName,
 };
@@ -28,7 +28,7 @@ pub struct Reader<R> {
     /// The number of complete lines read.
     lines: u64,
     header: Header,
-    checksum: Context,
+    checksum: Sha256,
     counts: RecordCounts,
     keys: KeySnapshot,
     key_lines: u64,
@@ -68,7 +68,7 @@ impl<R: BufRead> Reader<R> {
             let (found, known, database) = (header.schema, kind.schema(), header.database);
             return Err(Error::NewerSchema { version, database, found, known });
         }
-        let mut checksum = Context::new(&SHA256);
+        let mut checksum = Sha256::new();
         checksum.update(&line);
         let keys = KeySnapshot::default();
         let (counts, key_lines, is_complete) = (RecordCounts::default(), 0, false);

@@ -2,6 +2,7 @@
 
 use super::{line::RecordLine, *};
 use crate::{
+    sha256::Sha256,
     store::{
         Store,
         archive::{DatabaseKind, KeySnapshot, Record, Table},
@@ -299,7 +300,7 @@ async fn users_without_a_signing_key_are_neither_backed_up_nor_restored() {
         schema()
     );
     let lines = format!("{header}{records}");
-    let mut checksum = aws_lc_rs::digest::Context::new(&aws_lc_rs::digest::SHA256);
+    let mut checksum = Sha256::new();
     checksum.update(lines.as_bytes());
     let mut counts = RecordCounts::default();
     self::records().iter().for_each(|record| counts.add(record));

@@ -3,7 +3,6 @@
 
 use std::{fmt, sync::Arc};
 
-use aws_lc_rs::digest::{Context, SHA256};
 use serde_json::json;
 
 use super::{
@@ -12,6 +11,7 @@ use super::{
 };
 use crate::{
     clock::Timestamp,
+    sha256::Sha256,
     store::{
         self,
         archive::{Installation, RecordCounts, SESSIONS, USERS},
@@ -176,7 +176,7 @@ async fn inventory(
     let snapshot = installation.store.snapshot().await?;
     let total = snapshot.counts().await?.total();
     let mut progress = Progress { step, total, done: 0 };
-    let (mut counts, mut checksum) = (RecordCounts::default(), Context::new(&SHA256));
+    let (mut counts, mut checksum) = (RecordCounts::default(), Sha256::new());
     let mut buffer = Vec::new();
     let mut pages = snapshot.pages();
     while let Some(records) = pages.next().await? {
@@ -197,6 +197,6 @@ async fn inventory(
     // The data folder stores whole seconds.
     keys.extend(retired.iter().map(|(key, until)| (key.id().to_string(), until.seconds())));
     keys.sort_unstable();
-    checksum.update(json!(keys).to_string().as_bytes());
+    checksum.update(json!(keys).to_string());
     Ok(Inventory { counts, checksum: hexadecimal(checksum) })
 }

@@ -2,7 +2,6 @@
 
 use std::io::Write;
 
-use aws_lc_rs::digest::{Context, SHA256};
 use serde::Serialize;
 use zeroize::Zeroizing;
 
@@ -14,6 +13,7 @@ use super::{
 };
 use crate::{
     clock::Timestamp,
+    sha256::Sha256,
     store::archive::{KeySnapshot, Record, RecordCounts, Snapshot, USERS},
     token::key_store::StoredKeys,
 };
@@ -76,7 +76,7 @@ struct Writer<'a> {
     output: &'a mut (dyn Write + Send),
     /// Wiped, because it contains keys.
     buffer: Zeroizing<Vec<u8>>,
-    checksum: Context,
+    checksum: Sha256,
     counts: RecordCounts,
     keys: u64,
 }
@@ -85,7 +85,7 @@ impl<'a> Writer<'a> {
     fn new(output: &'a mut (dyn Write + Send)) -> Self {
         // As long as no line has more than `FLUSH_BYTES`, it is never reallocated.
         let buffer = Zeroizing::new(Vec::with_capacity(2 * FLUSH_BYTES));
-        let (checksum, counts) = (Context::new(&SHA256), RecordCounts::default());
+        let (checksum, counts) = (Sha256::new(), RecordCounts::default());
         Self { output, buffer, checksum, counts, keys: 0 }
     }
 
@@ -145,6 +145,6 @@ pub(super) fn append(buffer: &mut Vec<u8>, line: &impl Serialize) {
     buffer.push(b'\n');
 }
 
-pub(super) fn hexadecimal(checksum: Context) -> String {
-    checksum.finish().as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+pub(super) fn hexadecimal(checksum: Sha256) -> String {
+    checksum.finish().iter().map(|byte| format!("{byte:02x}")).collect()
 }

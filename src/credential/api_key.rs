@@ -4,8 +4,9 @@
 
 use std::fmt;
 
-use aws_lc_rs::digest::{SHA256, digest};
 use zeroize::Zeroizing;
+
+use crate::{random::random_bytes, sha256::sha256};
 
 /// What every key begins with. No token does.
 pub const KEY_PREFIX: &[u8] = b"dw_";
@@ -49,9 +50,8 @@ impl KeyText {
     pub fn random(kind: KeyKind) -> Self {
         let mut text = Zeroizing::new(String::with_capacity(LENGTH));
         text.push_str(kind.prefix());
-        let mut bytes = Zeroizing::new([0; 64]);
         while text.len() < LENGTH - CHECKSUM_CHARACTERS {
-            aws_lc_rs::rand::fill(&mut *bytes).expect("the system provides random bytes");
+            let bytes = random_bytes::<64>();
             // Six bits are a character, unless they are one of the two values beyond the alphabet.
             let characters = bytes.iter().filter_map(|byte| ALPHABET.get(usize::from(byte % 64)));
             let missing = LENGTH - CHECKSUM_CHARACTERS - text.len();
@@ -84,7 +84,7 @@ pub struct KeyDigest([u8; 32]);
 
 impl KeyDigest {
     fn of(text: &[u8]) -> Self {
-        Self(digest(&SHA256, text).as_ref().try_into().expect("SHA-256 has 32 bytes"))
+        Self(sha256(text))
     }
 
     /// The digest of a key that was sent.

@@ -2,11 +2,10 @@
 
 use std::fmt;
 
-use aws_lc_rs::{
-    constant_time::verify_slices_are_equal,
-    digest::{SHA256, SHA256_OUTPUT_LEN, digest},
-};
+use aws_lc_rs::{constant_time::verify_slices_are_equal, digest::SHA256_OUTPUT_LEN};
 use zeroize::Zeroizing;
+
+use crate::{random::random_bytes, sha256::sha256};
 
 /// A secret as the client receives it.
 pub struct ClientSecret(Zeroizing<String>);
@@ -14,9 +13,7 @@ pub struct ClientSecret(Zeroizing<String>);
 impl ClientSecret {
     /// A new secret of 256 random bits.
     pub fn random() -> Self {
-        let mut bytes = Zeroizing::new([0; 32]);
-        aws_lc_rs::rand::fill(&mut *bytes).expect("the system provides random bytes");
-        Self(Zeroizing::new(hex(&*bytes)))
+        Self(Zeroizing::new(hex(&*random_bytes::<32>())))
     }
 
     /// The secret itself, to be shown once.
@@ -41,7 +38,7 @@ pub struct OAuthClient {
 impl OAuthClient {
     /// A client with this secret; `None` if the name is not allowed.
     pub fn new(name: &str, secret: &ClientSecret) -> Option<Self> {
-        is_name(name).then(|| Self { name: name.to_owned(), digest: sha256(secret.as_str()) })
+        is_name(name).then(|| Self { name: name.to_owned(), digest: hex(&sha256(secret.as_str())) })
     }
 
     pub fn parse(text: &str) -> Option<Self> {
@@ -83,7 +80,7 @@ impl OAuthClients {
 
     /// Whether the client with this name has this secret.
     pub fn authenticate(&self, name: &str, secret: &str) -> bool {
-        let digest = sha256(secret);
+        let digest = hex(&sha256(secret));
         let client = self.0.iter().find(|client| client.name == name);
         client.is_some_and(|client| {
             verify_slices_are_equal(client.digest.as_bytes(), digest.as_bytes()).is_ok()
@@ -95,10 +92,6 @@ impl OAuthClients {
 fn is_name(text: &str) -> bool {
     let allowed = |b: u8| b.is_ascii_alphanumeric() || b"-_.".contains(&b);
     (1..=64).contains(&text.len()) && text.bytes().all(allowed)
-}
-
-fn sha256(text: &str) -> String {
-    hex(digest(&SHA256, text.as_bytes()).as_ref())
 }
 
 fn hex(bytes: &[u8]) -> String {

@@ -3,8 +3,9 @@
 
 use std::fmt;
 
-use aws_lc_rs::digest::{SHA256, digest};
 use zeroize::Zeroizing;
+
+use crate::{random::random_bytes, sha256::sha256};
 
 /// How many codes a person has.
 pub const COUNT: usize = 8;
@@ -20,8 +21,7 @@ pub struct RecoveryCode(Zeroizing<String>);
 
 impl RecoveryCode {
     pub fn random() -> Self {
-        let mut bytes = Zeroizing::new([0; LENGTH]);
-        aws_lc_rs::rand::fill(&mut *bytes).expect("the system provides random bytes");
+        let bytes = random_bytes::<LENGTH>();
         let mut code = Zeroizing::new(String::with_capacity(LENGTH));
         code.extend(bytes.iter().map(|byte| char::from(ALPHABET[usize::from(byte % 32)])));
         Self(code)
@@ -49,8 +49,7 @@ impl RecoveryCode {
 
     /// The digest, which is all that is stored.
     pub fn digest(&self) -> [u8; 32] {
-        let digest = digest(&SHA256, self.0.as_bytes());
-        digest.as_ref().try_into().expect("SHA-256 has 32 bytes")
+        sha256(self.0.as_bytes())
     }
 }
 
@@ -103,7 +102,7 @@ mod tests {
     fn the_digest_is_the_sha_256_of_the_characters() {
         let code = RecoveryCode::parse("oil00-11111-abcde-fghjk-mnpqr").unwrap();
         assert_eq!(code.to_string(), "01100-11111-ABCDE-FGHJK-MNPQR");
-        assert_eq!(code.digest(), digest(&SHA256, b"0110011111ABCDEFGHJKMNPQR").as_ref());
+        assert_eq!(code.digest(), sha256("0110011111ABCDEFGHJKMNPQR"));
     }
 
     #[test]

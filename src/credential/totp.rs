@@ -9,7 +9,7 @@ use aws_lc_rs::{
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use zeroize::Zeroizing;
 
-use crate::clock::Timestamp;
+use crate::{clock::Timestamp, random::random_bytes};
 
 const DIGITS: u32 = 6;
 const SECONDS_PER_STEP: i64 = 30;
@@ -34,9 +34,7 @@ pub struct TotpSecret(Zeroizing<Vec<u8>>);
 impl TotpSecret {
     /// A new secret of 160 bits, as RFC 4226 recommends.
     pub fn random() -> Self {
-        let mut bytes = Zeroizing::new(vec![0; 20]);
-        aws_lc_rs::rand::fill(&mut bytes).expect("the system provides random bytes");
-        Self(bytes)
+        Self(Zeroizing::new(random_bytes::<20>().to_vec()))
     }
 
     /// A secret of 10 to 64 bytes. RFC 4226 demands at least 16, but many services that people come from make 10.

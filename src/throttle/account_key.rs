@@ -4,7 +4,10 @@ use std::fmt;
 
 use aws_lc_rs::hmac;
 
-use crate::user::{EmailKey, UserId};
+use crate::{
+    random::random_bytes,
+    user::{EmailKey, UserId},
+};
 
 /// What is counted, and for whom. Nothing that somebody types as an address leads to the key of another kind.
 #[derive(Clone, Copy)]
@@ -75,9 +78,7 @@ pub struct AccountSecret([u8; 32]);
 
 impl AccountSecret {
     pub fn random() -> Self {
-        let mut bytes = [0; 32];
-        aws_lc_rs::rand::fill(&mut bytes).expect("the system provides random bytes");
-        Self(bytes)
+        Self(*random_bytes())
     }
 
     /// The kind is a part of the HMAC's key and not of its input, which people can choose.

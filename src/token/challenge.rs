@@ -3,7 +3,6 @@
 
 use std::time::Duration;
 
-use aws_lc_rs::digest::{SHA256, digest};
 use uuid::Uuid;
 use zeroize::Zeroizing;
 
@@ -11,6 +10,7 @@ use super::cookie::{CodeId, CookieMint, SealedKind};
 use crate::{
     clock::Timestamp,
     session::{Methods, Persistence, SessionId, TokenId},
+    sha256::sha256,
     user::{FactorId, PasswordVersion, UserId},
 };
 
@@ -92,7 +92,7 @@ pub const PAGE_LIFETIME: Duration = Duration::from_secs(60 * 60);
 
 /// The bytes that an authenticator signs for a sealed challenge.
 pub fn signed_challenge(sealed: &str) -> Vec<u8> {
-    digest(&SHA256, sealed.as_bytes()).as_ref().to_vec()
+    sha256(sealed).to_vec()
 }
 
 const USER: u8 = 1;

@@ -5,11 +5,7 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use arc_swap::ArcSwap;
-use aws_lc_rs::{
-    constant_time::verify_slices_are_equal,
-    digest::{SHA256, digest},
-    hmac,
-};
+use aws_lc_rs::{constant_time::verify_slices_are_equal, hmac};
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use uuid::Uuid;
 use zeroize::Zeroizing;
@@ -18,6 +14,7 @@ use super::shared_secret::SharedSecret;
 use crate::{
     clock::Timestamp,
     id::id,
+    sha256::sha256,
     user::{Email, EmailKey, PasswordVersion, User, UserId},
 };
 
@@ -201,7 +198,7 @@ impl OneTimeSecret {
 
     /// The digest, which is all that is stored.
     pub fn digest(&self) -> SecretDigest {
-        SecretDigest(digest(&SHA256, self.0.as_bytes()).as_ref().to_vec())
+        SecretDigest(sha256(self.0.as_bytes()).to_vec())
     }
 }
 

@@ -4,6 +4,8 @@ use std::{collections::BTreeMap, fmt};
 
 use zeroize::Zeroizing;
 
+use crate::random::random_bytes;
+
 /// What a secret is for. Each is stored apart from the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SecretName {
@@ -28,9 +30,7 @@ pub type SharedSecrets = BTreeMap<SecretName, SharedSecret>;
 
 impl SharedSecret {
     pub fn random() -> Self {
-        let mut bytes = Zeroizing::new([0; 32]);
-        aws_lc_rs::rand::fill(&mut *bytes).expect("the system provides random bytes");
-        Self(bytes)
+        Self(random_bytes())
     }
 
     /// The bytes to store.

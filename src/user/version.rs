@@ -1,8 +1,7 @@
 //! Versions of a user's record, by which a change is refused if somebody else has changed the record in the meantime.
 
-use aws_lc_rs::digest::{Context, SHA256};
-
 use super::User;
+use crate::sha256::Sha256;
 
 /// The version of a record: a digest of everything in it but the times of logins and the form of the password hash, which a login
 /// may replace.
@@ -33,10 +32,10 @@ impl User {
             last_login_at: _,
             factors,
         } = self;
-        let mut digest = Context::new(&SHA256);
+        let mut digest = Sha256::new();
         let mut add = |part: &[u8]| {
             // With its length, so that no two records have the same parts in a row.
-            digest.update(&(part.len() as u64).to_be_bytes());
+            digest.update((part.len() as u64).to_be_bytes());
             digest.update(part);
         };
         add(id.uuid().as_bytes());
@@ -49,7 +48,7 @@ impl User {
         add(&updated_at.millis().to_be_bytes());
         add(factors.to_text().as_bytes());
         let digest = digest.finish();
-        let (start, _) = digest.as_ref().split_first_chunk().expect("the digest has 32 bytes");
+        let (start, _) = digest.split_first_chunk().expect("the digest has 32 bytes");
         UserVersion(*start)
     }
 }

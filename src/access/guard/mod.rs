@@ -16,7 +16,6 @@ use std::{
 };
 
 use arc_swap::ArcSwapOption;
-use aws_lc_rs::digest::{SHA256, digest};
 use serde::Deserialize;
 
 pub(crate) use self::app_headers::ENCODED;
@@ -35,7 +34,7 @@ pub use self::{
     },
     reachable::{Ask, Missing, Reachable},
 };
-use crate::{session::Session, user::User};
+use crate::{session::Session, sha256::sha256, user::User};
 
 /// A declared guard whose condition has been checked.
 pub struct Guard {
@@ -375,8 +374,7 @@ fn version_of(declaration: &Declaration) -> String {
     if *keys {
         all += "\nkeys";
     }
-    let fingerprint = digest(&SHA256, all.as_bytes());
-    fingerprint.as_ref()[..4].iter().map(|byte| format!("{byte:02x}")).collect()
+    sha256(all)[..4].iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// All declared guards, by name.

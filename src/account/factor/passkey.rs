@@ -14,6 +14,7 @@ use crate::{
     },
     event::EventKind,
     network::Requester,
+    random::random_bytes,
     session::{Session, device::Device},
     store::{AddedIn, MAX_PASSKEYS},
     throttle::OwnChange,
@@ -66,9 +67,7 @@ pub(crate) async fn begin(
 
 /// 32 random bytes: an authenticator shows and stores them, so they say nothing about the user.
 pub(in crate::account) fn random_handle() -> Vec<u8> {
-    let mut bytes = vec![0; 32];
-    aws_lc_rs::rand::fill(&mut bytes).expect("the system provides random bytes");
-    bytes
+    random_bytes::<32>().to_vec()
 }
 
 /// Stores a passkey that the caller's authenticator has made.

@@ -12,7 +12,6 @@ mod tests;
 
 use std::fmt;
 
-use aws_lc_rs::digest::{SHA256, digest};
 use uuid::Uuid;
 
 use self::{
@@ -25,6 +24,7 @@ pub use self::{
     cose::{ALGORITHMS, PublicKey},
     posted::{PostedAssertion, PostedRegistration},
 };
+use crate::sha256::sha256;
 
 /// The service as browsers and authenticators know it.
 #[derive(Clone, Debug)]
@@ -176,8 +176,8 @@ pub fn verify(
     }
     check(&response.client_data_json, &Ceremony::Get, rp, challenge)?;
     let data = checked(&response.authenticator_data, rp)?;
-    let client_data_hash = digest(&SHA256, &response.client_data_json);
-    let signed = [&response.authenticator_data, client_data_hash.as_ref()].concat();
+    let client_data_hash = sha256(&response.client_data_json);
+    let signed = [&response.authenticator_data[..], &client_data_hash].concat();
     key.verify(&signed, &response.signature)?;
     Ok(Assertion {
         sign_count: data.sign_count,
@@ -205,7 +205,7 @@ fn authenticator_data(attestation_object: &[u8]) -> Result<&[u8], Invalid> {
 /// What both ceremonies demand of the authenticator data.
 fn checked<'a>(bytes: &'a [u8], rp: &RelyingParty) -> Result<AuthenticatorData<'a>, Invalid> {
     let data = AuthenticatorData::parse(bytes).ok_or(Invalid::AuthenticatorData)?;
-    if data.rp_id_hash != digest(&SHA256, rp.id.as_bytes()).as_ref() {
+    if *data.rp_id_hash != sha256(&rp.id) {
         return Err(Invalid::RelyingParty);
     }
     if !data.flags.user_present() {

@@ -239,7 +239,7 @@ fn new_credential(cose: &[u8]) -> Vec<u8> {
 }
 
 fn data(flags: u8, behind: &[u8]) -> Vec<u8> {
-    let rp_id_hash = digest(&SHA256, b"example.org");
+    let rp_id_hash = sha256("example.org");
     [rp_id_hash.as_ref(), &[flags, 0, 0, 0, 9], behind].concat()
 }
 
@@ -432,7 +432,7 @@ fn a_falling_counter_and_changed_backup_flags_are_accepted() {
     let mut data = data(UP | BE | BS, b"");
     data[36] = 3;
     let client_data_json = client_data("webauthn.get").into_bytes();
-    let signed = [&data, digest(&SHA256, &client_data_json).as_ref()].concat();
+    let signed = [&data[..], &sha256(&client_data_json)].concat();
     let signature = pair.sign(&SystemRandom::new(), &signed).unwrap().as_ref().to_vec();
     let response = AssertionResponse {
         raw_id: ID.to_vec(),

@@ -1,7 +1,8 @@
 //! Common passwords. `script/common-passwords` generates the table and names its sources.
 
-use aws_lc_rs::digest::{SHA256, digest};
 use zeroize::Zeroizing;
+
+use crate::sha256::sha256;
 
 /// The first bytes of the SHA-256 of each password in lower case, sorted. The table is read-only data of the binary, so
 /// it takes no memory before it is first used.
@@ -12,9 +13,9 @@ const PREFIX_BYTES: usize = 5;
 /// Whether a password is common, ignoring case.
 pub(super) fn is_common(password: &str) -> bool {
     let lower = Zeroizing::new(password.to_lowercase());
-    let digest = digest(&SHA256, lower.as_bytes());
+    let digest = sha256(lower.as_bytes());
     let (table, _) = TABLE.as_chunks::<PREFIX_BYTES>();
-    let wanted = digest.as_ref().first_chunk::<PREFIX_BYTES>();
+    let wanted = digest.first_chunk::<PREFIX_BYTES>();
     wanted.is_some_and(|prefix| table.binary_search(prefix).is_ok())
 }
 

@@ -12,6 +12,7 @@ use super::{
     Busy, Password,
     backend::{Backend, HashError, HashSpec},
 };
+use crate::random::random_bytes;
 
 /// A stored hash with a higher memory cost counts as damaged.
 const MAX_MEMORY_KIB: u32 = 1 << 20;
@@ -126,9 +127,7 @@ pub(super) fn hash(
 
 /// A hash that no password matches. Verifying against it costs as much as against any other.
 pub(super) fn dummy(params: &Params) -> PasswordHash {
-    let mut output = [0; Cost::HASH_BYTES];
-    aws_lc_rs::rand::fill(&mut output).expect("the system provides random bytes");
-    phc(params, Salt::generate(), &output)
+    phc(params, Salt::generate(), &random_bytes())
 }
 
 fn phc(params: &Params, salt: Salt, output: &[u8; Cost::HASH_BYTES]) -> PasswordHash {

@@ -7,7 +7,6 @@ mod sealer;
 use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
-use aws_lc_rs::digest::{SHA256, digest};
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -17,7 +16,9 @@ use self::sealer::Sealer;
 use crate::{
     clock::Timestamp,
     id::id,
+    random::random_bytes,
     session::{Session, SessionId},
+    sha256::sha256,
     token::shared_secret::SharedSecret,
     user::UserId,
 };
@@ -112,7 +113,7 @@ impl AttemptDigest {
     /// The digest of the value of a try cookie.
     pub fn of(cookie: &str) -> Self {
         let mut half = [0; 16];
-        half.copy_from_slice(&digest(&SHA256, cookie.as_bytes()).as_ref()[..16]);
+        half.copy_from_slice(&sha256(cookie)[..16]);
         Self(half)
     }
 }
@@ -128,9 +129,7 @@ pub fn is_attempt(value: &str) -> bool {
 
 /// A random value for a try cookie.
 pub fn random_attempt() -> String {
-    let mut bytes = [0; 16];
-    aws_lc_rs::rand::fill(&mut bytes).expect("the system provides random bytes");
-    BASE64_URL_SAFE_NO_PAD.encode(bytes)
+    BASE64_URL_SAFE_NO_PAD.encode(*random_bytes::<16>())
 }
 
 impl Sealers {

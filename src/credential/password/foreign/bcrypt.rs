@@ -1,6 +1,6 @@
 //! bcrypt, and the two ways to hash a password with SHA-256 before it: Django's and passlib's.
 
-use aws_lc_rs::{constant_time::verify_slices_are_equal, digest, hmac};
+use aws_lc_rs::{constant_time::verify_slices_are_equal, hmac};
 use base64::{
     Engine,
     alphabet::BCRYPT,
@@ -10,6 +10,7 @@ use base64::{
 use zeroize::Zeroizing;
 
 use super::{decode, number, parameter};
+use crate::sha256::sha256;
 
 /// Base64 of bcrypt hashes. Some libraries leave random bits at the end of a salt.
 const BCRYPT_BASE64: GeneralPurpose = GeneralPurpose::new(
@@ -93,10 +94,7 @@ impl Bcrypt {
     pub(super) fn matches(&self, password: &[u8]) -> bool {
         let key = match &self.first {
             FirstHash::None => Zeroizing::new(password.to_vec()),
-            FirstHash::Django => {
-                let digest = digest::digest(&digest::SHA256, password);
-                hex(digest.as_ref())
-            }
+            FirstHash::Django => hex(&sha256(password)),
             FirstHash::Passlib { salt } => {
                 let tag = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, salt.as_bytes()), password);
                 Zeroizing::new(BASE64_STANDARD.encode(tag.as_ref()).into_bytes())

@@ -13,7 +13,10 @@ use std::{
 use aws_lc_rs::pbkdf2::{self, PBKDF2_HMAC_SHA256};
 
 use super::{ForeignHash, Password, encode};
-use crate::credential::password::{Busy, backend::Backend};
+use crate::{
+    credential::password::{Busy, backend::Backend},
+    random::random_bytes,
+};
 
 /// A hash that no password matches, with the scheme and cost of an imported one.
 pub(in crate::credential::password) struct Decoy {
@@ -129,7 +132,7 @@ pub(super) fn example(prefix: &str) -> Option<ForeignHash> {
 
 /// Random salt and output for a prefix.
 fn random_value(prefix: &str) -> String {
-    let (salt, output) = (random::<16>(), random::<64>());
+    let (salt, output) = (*random_bytes::<16>(), *random_bytes::<64>());
     let length = |name| super::number::<usize>(prefix.split('$').nth(2)?, name);
     match prefix.split('$').nth(1) {
         Some("2a" | "2b" | "2y") => {
@@ -156,12 +159,6 @@ fn random_value(prefix: &str) -> String {
         }
         _ => format!("{}${}", encode(&salt), encode(&output[..32])),
     }
-}
-
-fn random<const N: usize>() -> [u8; N] {
-    let mut bytes = [0; N];
-    aws_lc_rs::rand::fill(&mut bytes).expect("the system provides random bytes");
-    bytes
 }
 
 #[cfg(test)]

@@ -1,9 +1,8 @@
 //! The one style sheet, in the operator's colour, with its hash for the content security policy.
 
-use aws_lc_rs::digest::{SHA256, digest};
 use base64::{Engine, engine::general_purpose::STANDARD};
 
-use crate::colour::Colour;
+use crate::{colour::Colour, sha256::sha256};
 
 /// The style sheet as it is written into each page.
 pub struct Style {
@@ -65,7 +64,7 @@ impl Style {
 
 /// The source that allows this text of an element, with its quotes.
 pub(super) fn csp_hash(text: &str) -> String {
-    format!("'sha256-{}'", STANDARD.encode(digest(&SHA256, text.as_bytes())))
+    format!("'sha256-{}'", STANDARD.encode(sha256(text)))
 }
 
 /// Without line breaks, indentation and lines that are comments.
@@ -112,7 +111,7 @@ mod tests {
     fn the_hash_is_that_of_the_sheet() {
         let accent = [0x2b, 0x5c, 0xd9];
         for style in [Style::new(accent), Style::for_admin(accent), Style::for_docs(accent)] {
-            let hash = STANDARD.encode(digest(&SHA256, style.css.as_bytes()));
+            let hash = STANDARD.encode(sha256(&*style.css));
             assert_eq!(style.csp_hash, format!("'sha256-{hash}'"));
             assert!(!style.css.contains("</"), "it would end the element");
         }

@@ -11,7 +11,6 @@ use std::{
 };
 
 use arc_swap::ArcSwap;
-use aws_lc_rs::digest::{self, SHA256};
 use rustls::{
     InconsistentKeys,
     crypto::CryptoProvider,
@@ -27,6 +26,7 @@ use zeroize::Zeroizing;
 
 use crate::{
     clock::{Clock, Timestamp},
+    sha256::Sha256,
     supervisor,
 };
 
@@ -62,7 +62,8 @@ pub(super) struct Certificates {
 
 /// What has been read and logged already.
 struct Seen {
-    content: digest::Digest,
+    /// The digest of the files.
+    content: [u8; 32],
     /// Why this content is not in force.
     refused: Option<UnusableCertificate>,
     /// When the expiry of the certificate in force was last logged.
@@ -95,7 +96,7 @@ impl Certificates {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let content = self.files.read();
         let digest = content.digest();
-        if digest.as_ref() == seen.content.as_ref() {
+        if digest == seen.content {
             return seen.refused.clone().map_or(Ok(()), Err);
         }
         seen.content = digest;
@@ -215,18 +216,18 @@ struct Pair {
 
 impl Content {
     /// Different for any other content, and for a file that cannot be read.
-    fn digest(&self) -> digest::Digest {
-        let mut context = digest::Context::new(&SHA256);
+    fn digest(&self) -> [u8; 32] {
+        let mut digest = Sha256::new();
         for content in [self.certificate.as_deref(), self.key.as_ref().map(|key| key.as_slice())] {
             match content {
                 Ok(content) => {
-                    context.update(&content.len().to_le_bytes());
-                    context.update(content);
+                    digest.update(content.len().to_le_bytes());
+                    digest.update(content);
                 }
-                Err(error) => context.update(error.to_string().as_bytes()),
+                Err(error) => digest.update(error.to_string()),
             }
         }
-        context.finish()
+        digest.finish()
     }
 }
 
