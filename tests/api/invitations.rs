@@ -241,7 +241,7 @@ async fn the_operator_is_told_what_is_wrong_with_an_invitation() {
     for lifetime in [Duration::from_secs(299), 91 * DAY] {
         let invitation = NewInvitation::new("bob@example.com").lifetime(lifetime);
         let refused = server.doorward.invite(invitation).await.unwrap_err().to_string();
-        assert_eq!(refused, "an invitation is valid for 5 minutes to 90 days");
+        assert_eq!(refused, "lifetime: an invitation is valid for 5 minutes to 90 days");
     }
     let closed =
         TestServer::reopen(server.close(), |settings| settings.with("registration", "closed"))
