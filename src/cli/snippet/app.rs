@@ -4,8 +4,8 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use anyhow::bail;
 
-use super::identity::HeaderLists;
-use crate::access::guard::Guard;
+use super::{hosts::Entry, identity::HeaderLists};
+use crate::access::guard::{AppOrigin, Guard};
 
 /// An app behind a guard.
 pub(super) struct App<'a> {
@@ -19,6 +19,35 @@ pub(super) struct App<'a> {
     pub(super) hosts: Vec<String>,
     /// What follows the names of its parts in the file: nothing if there is only one app.
     pub(super) suffix: String,
+}
+
+impl<'a> App<'a> {
+    pub(super) fn origins(&self) -> &'a [AppOrigin] {
+        self.declared.map_or(&[], |guard| &guard.origins)
+    }
+
+    /// Its hosts, with spaces between them.
+    pub(super) fn host_names(&self) -> String {
+        self.hosts.join(" ")
+    }
+
+    /// What Traefik recognises its requests by.
+    pub(super) fn rule(&self) -> String {
+        match &self.hosts[..] {
+            [] => "PathPrefix(`/`)".to_owned(),
+            hosts => {
+                hosts.iter().map(|host| format!("Host(`{host}`)")).collect::<Vec<_>>().join(" || ")
+            }
+        }
+    }
+
+    /// The names of its site in a Caddyfile.
+    pub(super) fn sites(&self, entry: &Entry) -> String {
+        match &self.hosts[..] {
+            [] => entry.site(""),
+            hosts => hosts.iter().map(|host| entry.site(host)).collect::<Vec<_>>().join(", "),
+        }
+    }
 }
 
 /// Where an app listens.
@@ -62,6 +91,14 @@ impl AppAddress {
         match parsed {
             Some(address) => Ok(address),
             None => bail!("--app {text}: not the address of an app: {form}"),
+        }
+    }
+
+    /// The host as a value in YAML.
+    pub(super) fn host_in_yaml(&self) -> String {
+        match self.host.contains(':') {
+            true => format!("\"{}\"", self.host),
+            false => self.host.clone(),
         }
     }
 

@@ -1,27 +1,31 @@
-//! The certificate that the files of `deploy/tls/` name.
+//! The certificate that the files with TLS name.
 
 use std::path::{self, Path};
 
 use anyhow::{Context, bail};
 
-const CHAIN: &str = "/etc/ssl/doorward/fullchain.pem";
-const KEY: &str = "/etc/ssl/doorward/privkey.pem";
-const BOTH: &str = "/etc/ssl/doorward/fullchain-and-key.pem";
-
-/// A certificate and its key.
+/// The files with a certificate and its key.
 pub(super) struct Certificate {
-    chain: String,
-    key: String,
+    pub(super) chain: String,
+    pub(super) key: String,
+    /// Both in one file, which HAProxy needs.
+    pub(super) chain_and_key: String,
 }
 
 impl Certificate {
-    /// The files by their absolute paths, because a proxy may run elsewhere. Without `key`, the key is in the same file.
-    pub(super) fn new(chain: &Path, key: Option<&Path>) -> anyhow::Result<Self> {
-        Ok(Self { chain: absolute(chain)?, key: absolute(key.unwrap_or(chain))? })
+    /// Where a certificate could be.
+    pub(super) fn example() -> Self {
+        Self {
+            chain: "/etc/ssl/doorward/fullchain.pem".into(),
+            key: "/etc/ssl/doorward/privkey.pem".into(),
+            chain_and_key: "/etc/ssl/doorward/fullchain-and-key.pem".into(),
+        }
     }
 
-    pub(super) fn fill_in(&self, contents: &str) -> String {
-        contents.replace(BOTH, &self.chain).replace(CHAIN, &self.chain).replace(KEY, &self.key)
+    /// The files by their absolute paths, because a proxy may run elsewhere. Without `key`, the key is in the same file.
+    pub(super) fn new(chain: &Path, key: Option<&Path>) -> anyhow::Result<Self> {
+        let (chain, key) = (absolute(chain)?, absolute(key.unwrap_or(chain))?);
+        Ok(Self { chain_and_key: chain.clone(), chain, key })
     }
 }
 

@@ -2,7 +2,6 @@
 
 use anyhow::bail;
 
-use super::app::App;
 use crate::{access::guard::AppOrigin, config::PublicUrl};
 
 const DEFAULT_PORT: u16 = 443;
@@ -10,7 +9,7 @@ const DEFAULT_PORT: u16 = 443;
 const PLAIN_PORT: u16 = 8000;
 
 /// How a proxy is reached.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Entry {
     /// By plain HTTP on this port of this machine.
     Plain { port: u16 },
@@ -22,7 +21,7 @@ impl Entry {
     /// The entry to guards with these origins: over HTTPS if `public_url` and an origin of each guard are `https`.
     ///
     /// # Errors
-    /// If the files of `deploy/tls/` cannot serve these hosts.
+    /// If the files with TLS cannot serve these hosts.
     pub(super) fn of(
         public_url: Option<&PublicUrl>,
         origins: &[&[AppOrigin]],
@@ -68,83 +67,36 @@ impl Entry {
         hosts
     }
 
-    /// Writes the hosts of an app into its part of a file.
-    pub(super) fn fill_in_app(&self, block: &str, app: &App<'_>) -> String {
-        if app.hosts.is_empty() {
-            return block.to_owned();
-        }
-        let list = |separator: &str, write: &dyn Fn(&str) -> String| {
-            app.hosts.iter().map(|host| write(host)).collect::<Vec<_>>().join(separator)
-        };
-        let rule = list(" || ", &|host| format!("Host(`{host}`)"));
-        let names = list(" ", &str::to_owned);
+    /// The port on which the proxy is reached.
+    pub(super) fn port(&self) -> u16 {
         match self {
-            Self::Tls { port, .. } => {
-                let suffix = port_suffix(*port);
-                let sites = list(", ", &|host| format!("{host}{suffix}"));
-                block
-                    .replace("server_name app.example.com;", &format!("server_name {names};"))
-                    .replace("app.example.com {", &format!("{sites} {{"))
-                    .replace("Host(`app.example.com`)", &rule)
-            }
-            Self::Plain { port } => {
-                let sites = list(", ", &|host| format!("http://{host}:{port}"));
-                let listen = "listen 127.0.0.1:8000;\n";
-                block
-                    .replace(listen, &format!("{listen}        server_name {names};\n"))
-                    .replace("http://:8000 {", &format!("{sites} {{"))
-                    .replace("rule: PathPrefix(`/`) &&", &format!("rule: ({rule}) &&"))
-                    .replace("rule: PathPrefix(`/`)", &format!("rule: {rule}"))
-            }
+            Self::Plain { port } | Self::Tls { port, .. } => *port,
         }
     }
 
-    /// Writes the host of Doorward, the port and the redirects into a file.
-    pub(super) fn fill_in(&self, contents: &str, apps: &[App<'_>]) -> String {
+    /// The host of Doorward. Without TLS it has none of its own.
+    pub(super) fn doorward(&self) -> &str {
         match self {
-            Self::Plain { port } => contents
-                .replace("127.0.0.1:8000", &format!("127.0.0.1:{port}"))
-                .replace("http://:8000 {", &format!("http://:{port} {{"))
-                .replace("port_value: 8000 ", &format!("port_value: {port} ")),
-            Self::Tls { doorward, port } => {
-                let hosts: Vec<_> =
-                    apps.iter().flat_map(|app| &app.hosts).map(String::as_str).collect();
-                let hosts = hosts.join(" ");
-                let suffix = port_suffix(*port);
-                let mut text = contents
-                    .replace(
-                        "server_name app.example.com auth.example.com;",
-                        &format!("server_name {hosts} {doorward};"),
-                    )
-                    .replace("\nauth.example.com {", &format!("\n{doorward}{suffix} {{"))
-                    .replace("auth.example.com", doorward);
-                if *port != DEFAULT_PORT {
-                    for (default, chosen) in [
-                        ("listen 443 ", format!("listen {port} ")),
-                        ("bind :443 ", format!("bind :{port} ")),
-                        ("address: :443\n", format!("address: :{port}\n")),
-                        ("port_value: 443 ", format!("port_value: {port} ")),
-                        ("https://$host$request_uri", format!("https://$host{suffix}$request_uri")),
-                        (
-                            "prefix https://%[req.hdr(host),field(1,:)]",
-                            format!("prefix https://%[req.hdr(host),field(1,:)]{suffix}"),
-                        ),
-                        (
-                            "https_redirect: true,",
-                            format!("https_redirect: true, port_redirect: {port},"),
-                        ),
-                    ] {
-                        text = text.replace(default, &chosen);
-                    }
-                }
-                text
-            }
+            Self::Plain { .. } => "",
+            Self::Tls { doorward, .. } => doorward,
         }
     }
-}
 
-fn port_suffix(port: u16) -> String {
-    if port == DEFAULT_PORT { String::new() } else { format!(":{port}") }
+    /// What follows a host in an `https` URL: nothing for the default port.
+    pub(super) fn port_suffix(&self) -> String {
+        match self.port() {
+            DEFAULT_PORT => String::new(),
+            port => format!(":{port}"),
+        }
+    }
+
+    /// The name of a site in a Caddyfile. Without a host it is that of any host.
+    pub(super) fn site(&self, host: &str) -> String {
+        match self {
+            Self::Plain { port } => format!("http://{host}:{port}"),
+            Self::Tls { .. } => format!("{host}{}", self.port_suffix()),
+        }
+    }
 }
 
 #[cfg(test)]

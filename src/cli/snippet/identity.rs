@@ -1,5 +1,5 @@
-//! The headers in the files of `deploy/` that tell the app who the user is: Doorward's own, and those that a guard declares. A
-//! proxy copies those of the guard to the app and removes those of the client.
+//! The headers that tell the app who the user is: Doorward's own, and those that a guard declares. A proxy copies those of the
+//! guard to the app and removes those of the client.
 
 use crate::{config::IdentityHeaders, http::identity_names as names};
 
@@ -13,184 +13,132 @@ pub(super) struct HeaderLists {
     pub(super) of_others: Vec<String>,
 }
 
+/// Headers with which other systems name the user. No client may send them, and a guard may declare them.
+pub(super) const OTHER_SYSTEMS: [&str; 15] = [
+    "X-Remote-User",
+    "X-Remote-Name",
+    "X-Remote-Email",
+    "X-Remote-Group",
+    "X-Remote-Groups",
+    "X-WebAuth-User",
+    "X-WebAuth-Name",
+    "X-WebAuth-Fullname",
+    "X-WebAuth-Email",
+    "X-WebAuth-Role",
+    "X-WebAuth-Groups",
+    "X-Forwarded-User",
+    "X-Forwarded-Preferred-Username",
+    "X-Forwarded-Email",
+    "X-Forwarded-Groups",
+];
+
 impl HeaderLists {
+    /// The headers of these apps together, for what the apps share in a file.
+    pub(super) fn of_all<'a>(apps: impl IntoIterator<Item = &'a Self>) -> Self {
+        let mut all = Self::default();
+        for headers in apps {
+            all.sets.clone_from(&headers.sets);
+            for name in &headers.declared {
+                if !all.declares(name) {
+                    all.declared.push(name.clone());
+                }
+            }
+            all.of_others.extend_from_slice(&headers.of_others);
+        }
+        all
+    }
+
+    /// The headers of all sets in lower case, which no client may send.
+    pub(super) fn of_sets() -> impl Iterator<Item = &'static str> {
+        names::X_AUTH.into_iter().chain(names::REMOTE).chain(names::X_AUTH_REQUEST)
+    }
+
     /// The names in lower case of those that are copied to the app.
-    fn copied(&self) -> Vec<String> {
+    pub(super) fn copied(&self) -> Vec<String> {
         let others = self.sets.iter().flat_map(|set| match set {
             IdentityHeaders::Remote => names::REMOTE,
             IdentityHeaders::XAuthRequest => names::X_AUTH_REQUEST,
         });
-        let own = names::X_AUTH.into_iter().chain(others).map(str::to_owned);
-        own.chain(self.declared_besides(|name| self.is_in_a_set(name))).collect()
+        let mut copied: Vec<_> =
+            names::X_AUTH.into_iter().chain(others).map(str::to_owned).collect();
+        let declared: Vec<_> =
+            self.declared().into_iter().filter(|name| !copied.contains(name)).collect();
+        copied.extend(declared);
+        copied
     }
 
     /// The names in lower case of those that no client may send.
-    fn removed(&self) -> Vec<String> {
-        let is_known = |name: &str| all().any(|known| known == name);
-        all().map(str::to_owned).chain(self.declared_besides(is_known)).collect()
+    pub(super) fn removed(&self) -> Vec<String> {
+        let is_in_a_set = |name: &String| Self::of_sets().any(|known| known == name);
+        let declared = self.declared().into_iter().filter(|name| !is_in_a_set(name));
+        Self::of_sets().map(str::to_owned).chain(declared).collect()
     }
 
     /// The names in lower case of those that only other guards set.
-    fn only_of_others(&self) -> Vec<String> {
+    pub(super) fn only_of_others(&self) -> Vec<String> {
         let removed = self.removed();
         let others = self.of_others.iter().map(|name| name.to_ascii_lowercase());
         let mut others: Vec<_> = others.filter(|name| !removed.contains(name)).collect();
-        others.sort_unstable();
+        others.sort_unstable_by(|one, other| other.cmp(one));
         others.dedup();
         others
     }
 
-    fn is_in_a_set(&self, name: &str) -> bool {
-        let sets = Self { sets: self.sets.clone(), ..Self::default() };
-        sets.copied().iter().any(|known| known == name)
+    /// The names in lower case of those that guards declare, this one or others.
+    pub(super) fn declared_by_guards(&self) -> Vec<String> {
+        let own = self.declared().into_iter().rev();
+        self.only_of_others().into_iter().chain(own).collect()
     }
 
-    /// The declared names in lower case, without some.
-    fn declared_besides(&self, is_left_out: impl Fn(&str) -> bool) -> Vec<String> {
-        let mut names: Vec<_> =
-            self.declared.iter().map(|name| name.to_ascii_lowercase()).collect();
-        names.retain(|name| !is_left_out(name));
-        names.dedup();
-        names
+    /// The names in lower case of those that the guard declares.
+    pub(super) fn declared(&self) -> Vec<String> {
+        self.declared.iter().map(|name| name.to_ascii_lowercase()).collect()
+    }
+
+    pub(super) fn declares(&self, name: &str) -> bool {
+        self.declared.iter().any(|declared| declared.eq_ignore_ascii_case(name))
+    }
+
+    pub(super) fn has_remote(&self) -> bool {
+        self.sets.contains(&IdentityHeaders::Remote)
     }
 
     /// A name as files show it.
-    fn shown(&self, name: &str) -> String {
+    pub(super) fn shown(&self, name: &str) -> String {
         let mut declared = self.declared.iter().chain(&self.of_others);
         let declared = declared.find(|own| own.eq_ignore_ascii_case(name));
-        declared.cloned().unwrap_or_else(|| capitalised(name))
+        declared.cloned().unwrap_or_else(|| Self::capitalised(name))
     }
-}
 
-/// Adds the headers to those that the files of `deploy/` copy and remove.
-pub(super) fn fill_in(contents: &str, headers: &HeaderLists) -> String {
-    let default = HeaderLists::default();
-    let write = |text: String, list: &HeaderList| text.replace(&list(&default), &list(headers));
-    let text = LISTS.iter().fold(contents.to_owned(), write);
-    let declared = headers.declared_besides(|_| false);
-    let text = declared.iter().fold(text, |text, name| {
-        // nginx: the list of copied headers sets it.
-        let emptied =
-            format!("            proxy_set_header {} \"\";\n", listed_spelling(&text, name));
-        remove(text.replace(&emptied, ""), &removals(name, &headers.shown(name)))
-    });
-    headers.only_of_others().iter().fold(text, |text, name| {
-        let shown = headers.shown(name);
-        let removals = [&removals(name, &shown)[..], &removals_unless_copied(&shown)[..]].concat();
-        remove(text, &removals)
-    })
-}
-
-/// The line that removes a header, and the line after which it stands, in the files where what is copied is removed by another line.
-fn removals(name: &str, shown: &str) -> [(&'static str, String); 3] {
-    [
-        ("request_header -X-Method-Override\n", format!("request_header -{shown}\n")),
-        ("X-Original-URL: \"\"\n", format!("{shown}: \"\"\n")),
-        ("- remove: forwarded\n", format!("- remove: {name}\n")),
-    ]
-}
-
-/// The same in the files where the list of what is copied also says what is removed.
-fn removals_unless_copied(shown: &str) -> [(&'static str, String); 2] {
-    [
-        ("proxy_set_header HTTP2-Settings \"\";\n", format!("proxy_set_header {shown} \"\";\n")),
-        ("http-request del-header HTTP2-Settings\n", format!("http-request del-header {shown}\n")),
-    ]
-}
-
-/// Adds lines that remove a header, unless a file removes it already.
-fn remove(mut text: String, removals: &[(&'static str, String)]) -> String {
-    for (anchor, line) in removals {
-        let Some(at) = text.find(anchor) else { continue };
-        let start = text[..at].rfind('\n').map_or(0, |end| end + 1);
-        let indented = format!("{}{line}", &text[start..at]);
-        if !text.to_ascii_lowercase().contains(&indented.to_ascii_lowercase()) {
-            text.insert_str(at + anchor.len(), &indented);
+    /// What nginx sets a header to: what the guard has answered, or nothing, which removes the header.
+    pub(super) fn nginx_value(&self, name: &str) -> String {
+        match self.copied().iter().any(|copied| copied == name) {
+            true => Self::nginx_variable(name),
+            false => r#""""#.to_owned(),
         }
     }
-    text
-}
 
-/// The spelling in which nginx.conf removes a header, if it does.
-fn listed_spelling(text: &str, name: &str) -> String {
-    let spelling = |line: &str| {
-        let (header, value) = line.trim().strip_prefix("proxy_set_header ")?.split_once(' ')?;
-        (header.eq_ignore_ascii_case(name) && value == "\"\";").then(|| header.to_owned())
-    };
-    text.lines().find_map(spelling).unwrap_or_else(|| name.to_owned())
-}
+    /// The nginx variable for a header.
+    pub(super) fn nginx_variable(name: &str) -> String {
+        format!("$doorward_{}", name.trim_start_matches("x-auth-").replace('-', "_"))
+    }
 
-/// Writes a list of headers in the syntax of one file.
-type HeaderList = fn(&HeaderLists) -> String;
+    pub(super) fn is_of_other_systems(name: &str) -> bool {
+        OTHER_SYSTEMS.iter().any(|known| known.eq_ignore_ascii_case(name))
+    }
 
-const LISTS: &[HeaderList] = &[
-    |headers| {
-        let line = |name: &String| {
-            let upstream = name.replace('-', "_");
-            format!("            auth_request_set {} $upstream_http_{upstream};\n", variable(name))
-        };
-        headers.copied().iter().map(line).collect()
-    },
-    |headers| {
-        let copied = headers.copied();
-        let line = |name: &String| {
-            let value = if copied.contains(name) { variable(name) } else { r#""""#.into() };
-            format!("            proxy_set_header {} {value};\n", headers.shown(name))
-        };
-        headers.removed().iter().map(line).collect()
-    },
-    |headers| {
-        let names: Vec<_> = headers.copied().iter().map(|name| headers.shown(name)).collect();
-        format!("copy_headers {}\n", names.join(" "))
-    },
-    |headers| {
-        let names: Vec<_> = headers.copied().iter().map(|name| headers.shown(name)).collect();
-        format!("authResponseHeaders: [{}]\n", names.join(", "))
-    },
-    |headers| {
-        let remote = headers.sets.contains(&IdentityHeaders::Remote);
-        let more = if remote { ", { prefix: remote- }" } else { "" };
-        let exact = |name: String| format!(", {{ exact: {name} }}");
-        let declared: String = headers.declared_besides(|_| false).into_iter().map(exact).collect();
-        format!("patterns: [{{ prefix: x-auth- }}{more}{declared}]\n")
-    },
-    |headers| {
-        list("local IDENTITY = {\n", &headers.copied(), |name| format!("    \"{name}\",\n"), "}\n")
-    },
-    |headers| {
-        list("const IDENTITY = [\n", &headers.copied(), |name| format!("  '{name}',\n"), "];\n")
-    },
-    |headers| {
-        let line = |name: &str| format!("    \"{}\",\n", headers.shown(name));
-        list("IDENTITY = (\n", &headers.copied(), line, ")\n")
-    },
-    |headers| {
-        let line = |name: &str| format!("    \"{name}\",\n");
-        list("const IDENTITY: &[&str] = &[\n", &headers.copied(), line, "];\n")
-    },
-];
+    /// Whether every file removes a header by its name, whatever the guards declare.
+    pub(super) fn is_always_removed(name: &str) -> bool {
+        Self::is_of_other_systems(name) || Self::of_sets().any(|known| known == name)
+    }
 
-fn list(start: &str, names: &[String], line: impl Fn(&str) -> String, end: &str) -> String {
-    let lines: String = names.iter().map(|name| line(name)).collect();
-    format!("{start}{lines}{end}")
-}
-
-/// The headers of all sets, which no client may send.
-fn all() -> impl Iterator<Item = &'static str> {
-    names::X_AUTH.into_iter().chain(names::REMOTE).chain(names::X_AUTH_REQUEST)
-}
-
-/// The nginx variable for a header.
-fn variable(name: &str) -> String {
-    format!("$doorward_{}", name.trim_start_matches("x-auth-").replace('-', "_"))
-}
-
-fn capitalised(name: &str) -> String {
-    let words = name.split('-').map(|word| {
-        let (first, rest) = word.split_at(1);
-        first.to_ascii_uppercase() + rest
-    });
-    words.collect::<Vec<_>>().join("-")
+    pub(super) fn capitalised(name: &str) -> String {
+        let words = name.split('-').map(|word| {
+            let (first, rest) = word.split_at(1);
+            first.to_ascii_uppercase() + rest
+        });
+        words.collect::<Vec<_>>().join("-")
+    }
 }
 
 #[cfg(test)]
@@ -198,11 +146,13 @@ mod tests {
     use clap::ValueEnum;
 
     use super::{
-        super::{Form, Kind},
+        super::{
+            Kind,
+            files::tests::{entries, one_app, text as filled},
+            hosts::Entry,
+        },
         *,
     };
-
-    const FORMS: [Form; 2] = [Form::Plain, Form::Tls];
 
     const SETS: [&[IdentityHeaders]; 4] = [
         &[],
@@ -219,36 +169,27 @@ mod tests {
         of(sets).copied()
     }
 
-    fn text(kind: Kind, form: Form, sets: &[IdentityHeaders]) -> String {
-        kind.files(form).iter().map(|(_, contents)| fill_in(contents, &of(sets))).collect()
+    fn text(kind: Kind, entry: Entry, headers: &HeaderLists) -> String {
+        let mut setup = one_app(entry);
+        setup.headers = headers.clone();
+        setup.apps[0].headers = headers.clone();
+        filled(kind, &setup)
     }
 
     /// Every kind of file in every form with every setting.
     fn all_texts() -> impl Iterator<Item = (Kind, &'static [IdentityHeaders], String)> {
         let kinds = Kind::value_variants().iter();
-        let forms = kinds.flat_map(|kind| FORMS.map(|form| (*kind, form)));
-        let sets = forms.flat_map(|(kind, form)| SETS.map(|sets| (kind, form, sets)));
-        sets.map(|(kind, form, sets)| (kind, sets, text(kind, form, sets)))
-    }
-
-    #[test]
-    fn each_list_appears_once_in_the_files_of_deploy() {
-        for (list, form) in LISTS.iter().flat_map(|list| FORMS.map(|form| (list, form))) {
-            let written = list(&HeaderLists::default());
-            let found: usize = Kind::value_variants()
-                .iter()
-                .map(|kind| text(*kind, form, &[]).matches(&written).count())
-                .sum();
-            assert_eq!(found, 1, "{written}");
-        }
+        let forms = kinds.flat_map(|kind| entries().map(|entry| (*kind, entry)));
+        let sets = forms.flat_map(|(kind, entry)| SETS.map(|sets| (kind, entry.clone(), sets)));
+        sets.map(|(kind, entry, sets)| (kind, sets, text(kind, entry, &of(sets))))
     }
 
     #[test]
     fn every_snippet_removes_the_headers_of_all_sets() {
         // The text that removes a header, by name or by prefix.
         let removed = |kind, name: &str| match kind {
-            Kind::Nginx => vec![format!("proxy_set_header {} ", capitalised(name))],
-            Kind::Traefik => vec![format!("          {}: \"\"\n", capitalised(name))],
+            Kind::Nginx => vec![format!("proxy_set_header {} ", HeaderLists::capitalised(name))],
+            Kind::Traefik => vec![format!("          {}: \"\"\n", HeaderLists::capitalised(name))],
             Kind::Caddy if name.starts_with("remote-") => {
                 vec!["request_header -Remote-*".into(), "request_header -*_*".into()]
             }
@@ -275,7 +216,7 @@ mod tests {
             ],
         };
         for (kind, _, text) in all_texts() {
-            for name in all() {
+            for name in HeaderLists::of_sets() {
                 assert!(name.starts_with("x-auth-") || name.starts_with("remote-"), "{name}");
                 for removal in removed(kind, name) {
                     assert!(text.contains(&removal), "{name} is not removed by {removal}:\n{text}");
@@ -287,21 +228,21 @@ mod tests {
     #[test]
     fn a_snippet_copies_only_the_headers_of_the_sets_that_are_on() {
         for (kind, sets, text) in all_texts() {
-            for name in all() {
+            for name in HeaderLists::of_sets() {
                 let is_copied = match kind {
                     Kind::Nginx => {
                         text.contains(&format!(
                             "proxy_set_header {} {};",
-                            capitalised(name),
-                            variable(name)
+                            HeaderLists::capitalised(name),
+                            HeaderLists::nginx_variable(name)
                         )) && text.contains(&format!("$upstream_http_{};", name.replace('-', "_")))
                     }
                     Kind::Caddy => line(&text, "copy_headers ")
                         .split(' ')
-                        .any(|word| word == capitalised(name)),
+                        .any(|word| word == HeaderLists::capitalised(name)),
                     Kind::Traefik => line(&text, "authResponseHeaders: ")
                         .split([' ', ',', '[', ']'])
-                        .any(|word| word == capitalised(name)),
+                        .any(|word| word == HeaderLists::capitalised(name)),
                     // What Doorward does not send is not copied.
                     Kind::Envoy => {
                         let prefix =
@@ -310,7 +251,9 @@ mod tests {
                             && (copied(sets).contains(&name.to_owned())
                                 || !name.starts_with("x-auth-"))
                     }
-                    Kind::Fastapi => text.contains(&format!("\"{}\",\n", capitalised(name))),
+                    Kind::Fastapi => {
+                        text.contains(&format!("\"{}\",\n", HeaderLists::capitalised(name)))
+                    }
                     Kind::Express => text.contains(&format!("'{name}',\n")),
                     Kind::Haproxy | Kind::Axum => text.contains(&format!("\"{name}\",\n")),
                 };
@@ -333,16 +276,18 @@ mod tests {
         let declared = ["Remote-User", "X-WEBAUTH-USER", "Tailscale-User-Login"];
         let headers =
             HeaderLists { declared: declared.map(str::to_owned).into(), ..HeaderLists::default() };
-        for (kind, form) in
-            Kind::value_variants().iter().flat_map(|kind| FORMS.map(|form| (*kind, form)))
+        for (kind, entry) in
+            Kind::value_variants().iter().flat_map(|kind| entries().map(|entry| (*kind, entry)))
         {
-            let files = kind.files(form).iter();
-            let text: String = files.map(|(_, contents)| fill_in(contents, &headers)).collect();
+            let text = text(kind, entry, &headers);
             for name in declared {
                 let lower = name.to_ascii_lowercase();
                 let (copied, removed) = match kind {
                     Kind::Nginx => {
-                        let set = format!("proxy_set_header {name} {};", variable(&lower));
+                        let set = format!(
+                            "proxy_set_header {name} {};",
+                            HeaderLists::nginx_variable(&lower)
+                        );
                         (set.clone(), set)
                     }
                     Kind::Caddy => (
