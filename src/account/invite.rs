@@ -30,7 +30,7 @@ use crate::{
 /// How long an invitation is valid unless the operator says otherwise.
 pub(crate) const LIFETIME: Duration = Purpose::Invitation.lifetime();
 /// How long the operator may make it valid.
-const LIFETIMES: RangeInclusive<Duration> = Duration::from_secs(5 * 60)..=days(90);
+pub(crate) const LIFETIMES: RangeInclusive<Duration> = Duration::from_secs(5 * 60)..=days(90);
 
 const fn days(count: u64) -> Duration {
     Duration::from_secs(count * 24 * 60 * 60)

@@ -60,7 +60,7 @@ pub(crate) use self::{
     registration::RegistrationConflict,
     sign_in::{FACTOR_KINDS, MailCodeSignIn},
     tls::TlsFiles,
-    value::parse_duration,
+    value::{parse_duration, show_duration},
 };
 pub use self::{
     branding::Contact,

@@ -362,7 +362,7 @@ pub(crate) fn parse_duration(text: &str) -> Option<Duration> {
 }
 
 /// In the largest unit that divides it.
-pub(super) fn show_duration(duration: Duration) -> String {
+pub(crate) fn show_duration(duration: Duration) -> String {
     let seconds = duration.as_secs();
     let fits = |each| seconds > 0 && seconds.is_multiple_of(each);
     let whole = SECONDS_PER_UNIT.into_iter().find(|(_, each)| fits(*each));

@@ -47,7 +47,8 @@ pub(super) async fn events(
     visit: Standing<AdminVisit<AuditRead>, Arc<Pages>>,
     PageForm(form): PageForm,
 ) -> Result<Response, Error> {
-    let answer = audit::exported(visit.doorward().clone(), form, &visit.by).await?;
+    let events = form.read(visit.doorward())?;
+    let answer = audit::exported(visit.doorward().clone(), events, &visit.by).await?;
     Ok(visit.guard(as_file(answer, "attachment; filename=\"audit.jsonl\"")))
 }
 

@@ -26,7 +26,7 @@ use super::{
     admin::{Admin, OperatorOnly},
     api::{admin::Named, refresh::Refreshing},
     bearer::{Bearer, Inviter},
-    form::{Form, PageForm},
+    form::{JsonForm, PageForm},
     oauth::{AuthenticatedClient, TokenField},
     pages::{
         SignedInForm, SignedInVisit, Visit,
@@ -120,11 +120,11 @@ lets_through! {
     MayCall::Anyone => [T, R] Result<Path<T>, R>;
     MayCall::Anyone => [T] Named<T>;
     MayCall::Anyone => [] RawQuery;
-    MayCall::Anyone => [] Query;
+    MayCall::Anyone => [T] Query<T>;
     MayCall::Anyone => [] HeaderMap;
     MayCall::Anyone => [] Requester;
     MayCall::Anyone => [] Request;
-    MayCall::Anyone => [] Form;
+    MayCall::Anyone => [T] JsonForm<T>;
     MayCall::Anyone => [] PageForm;
     MayCall::Anyone => [] TokenField;
     MayCall::Anyone => [] Visit;
@@ -153,7 +153,7 @@ mod tests {
         assert_eq!(first_limit(&[MayCall::Anyone, MayCall::Anyone]), MayCall::Anyone);
         let arguments = [MayCall::Anyone, MayCall::SignedIn, MayCall::Operator];
         assert_eq!(first_limit(&arguments), MayCall::SignedIn);
-        type Handler = ((), State<()>, Standing<Admin<AuditRead>, ()>, Form);
+        type Handler = ((), State<()>, Standing<Admin<AuditRead>, ()>, JsonForm<()>);
         assert_eq!(<Handler as Arguments>::MAY_CALL, MayCall::Admin(Scope::AuditRead));
     }
 }

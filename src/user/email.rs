@@ -10,7 +10,7 @@ pub struct Email(String);
 
 impl Email {
     pub(crate) const MAX_BYTES: usize = 254;
-    const MAX_LOCAL_BYTES: usize = 64;
+    pub(crate) const MAX_LOCAL_BYTES: usize = 64;
 
     /// Validates an address by the grammar of zod 3.23 and the length limits of RFC 5321.
     ///

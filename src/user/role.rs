@@ -60,6 +60,9 @@ impl FromIterator<Role> for Roles {
 pub struct Role(String);
 
 impl Role {
+    /// The rule of [`Self::parse`] as a regular expression.
+    pub(crate) const PATTERN: &str = "^[A-Za-z0-9_:./-]{1,64}$";
+
     /// Validates a role.
     pub fn parse(text: &str) -> Option<Self> {
         let allowed = |b: u8| b.is_ascii_alphanumeric() || b"_-:./".contains(&b);

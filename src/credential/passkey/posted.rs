@@ -1,7 +1,10 @@
 //! What a client posts: a `PublicKeyCredential` as JSON, with base64url without padding. Fields that are not needed are ignored,
 //! because browsers and password managers send different ones.
 
+use std::borrow::Cow;
+
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, de::Error as _};
 
 use super::{AssertionResponse, RegistrationResponse};
@@ -9,9 +12,10 @@ use super::{AssertionResponse, RegistrationResponse};
 /// The transports that the standard names. A browser gets back what it has sent, so nothing else is kept.
 const TRANSPORTS: [&str; 6] = ["ble", "hybrid", "internal", "nfc", "smart-card", "usb"];
 
-/// A new passkey.
-#[derive(Deserialize)]
+/// What `navigator.credentials.create()` returned, as `toJSON()` writes it
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "PasskeyRegistration")]
 pub struct PostedRegistration {
     raw_id: Base64Url,
     #[serde(rename = "type")]
@@ -19,8 +23,9 @@ pub struct PostedRegistration {
     response: Attestation,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(inline)]
 struct Attestation {
     #[serde(rename = "clientDataJSON")]
     client_data_json: Base64Url,
@@ -47,9 +52,10 @@ impl From<PostedRegistration> for RegistrationResponse {
     }
 }
 
-/// A proof made with a passkey.
-#[derive(Deserialize)]
+/// What `navigator.credentials.get()` returned, as `toJSON()` writes it
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "PasskeyAssertion")]
 pub struct PostedAssertion {
     raw_id: Base64Url,
     #[serde(rename = "type")]
@@ -57,8 +63,9 @@ pub struct PostedAssertion {
     response: Signed,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(inline)]
 struct Signed {
     #[serde(rename = "clientDataJSON")]
     client_data_json: Base64Url,
@@ -86,7 +93,36 @@ enum Kind {
     PublicKey,
 }
 
+impl JsonSchema for Kind {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Kind".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "const": "public-key" })
+    }
+}
+
 struct Base64Url(Vec<u8>);
+
+impl JsonSchema for Base64Url {
+    fn schema_name() -> Cow<'static, str> {
+        "Base64Url".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        // The bits of the last character that no byte has are zero.
+        json_schema!({
+            "type": "string",
+            "pattern": "^([A-Za-z0-9_-]{4})*([A-Za-z0-9_-][AQgw]|[A-Za-z0-9_-]{2}[AEIMQUYcgkosw048])?$",
+            "description": "base64url without padding",
+        })
+    }
+}
 
 impl<'de> Deserialize<'de> for Base64Url {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

@@ -2,7 +2,6 @@
 //! login with a passkey, without a name and a password. `POST /api/me/step-up`: proves once more who one is.
 
 use axum::{extract::State, http::StatusCode};
-use zeroize::Zeroizing;
 
 use super::login::LoggedIn;
 use crate::{
@@ -15,17 +14,30 @@ use crate::{
         },
         proof::RECENT,
     },
-    credential::{factor::FactorKind, passkey::PostedAssertion, password::Password},
+    credential::{factor::FactorKind, password::Password},
     http::{
         Error,
         answer::NoStore,
         bearer::Bearer,
         factor_challenge::FactorChallenge,
-        form::{FaultRecorded, Form},
+        form::{Flattened, JsonForm, form},
         webauthn::RequestOptions,
     },
     network::Requester,
 };
+
+form! {
+    pub(crate) struct FactorAnswer {
+        challenge: String,
+        answer: Flattened<Answer>,
+    }
+}
+
+form! {
+    pub(crate) struct StepUpForm as "StepUp" {
+        password: Option<Password>,
+    }
+}
 
 pub(crate) async fn begin_passkey(
     State(doorward): State<Doorward>,
@@ -40,13 +52,9 @@ pub(crate) async fn begin_passkey(
 pub(crate) async fn login(
     State(doorward): State<Doorward>,
     requester: Requester,
-    mut form: Form,
+    form: JsonForm<FactorAnswer>,
 ) -> Result<NoStore<LoggedIn>, Error> {
-    let challenge = form.required("challenge", Ok);
-    let given = form.answer();
-    let (Ok(challenge), Ok(given), Ok(())) = (challenge, given, form.reject_misspelled()) else {
-        return Err(form.into_error());
-    };
+    let FactorAnswer { challenge, answer: given } = form.read(&doorward)?;
     let options = AnswerOptions::default();
     let answered = answer(&doorward, &challenge, given, options, &requester).await?;
     let logged_in = LoggedIn::new(answered.opened, &doorward).await;
@@ -58,27 +66,13 @@ pub(crate) async fn step_up(
     State(doorward): State<Doorward>,
     caller: Bearer<SignedIn>,
     requester: Requester,
-    mut form: Form,
+    form: JsonForm<StepUpForm>,
 ) -> Result<NoStore<LoggedIn>, Error> {
-    let password = form.optional("password", |sent| Ok(Password::unchecked(sent)));
-    let (Ok(password), Ok(())) = (password, form.reject_misspelled()) else {
-        return Err(form.into_error());
-    };
+    let StepUpForm { password } = form.read(&doorward)?;
     let Some(password) = password else {
         let missing = step_up::begin(&doorward, &caller, RECENT).await?;
         return Err(Error::FactorMissing(Box::new(FactorChallenge::from(&missing))));
     };
     let opened = step_up::with_password(&doorward, &caller, password, &requester).await?;
     Ok(NoStore(StatusCode::OK, LoggedIn::new(opened, &doorward).await))
-}
-
-impl Form {
-    /// The fields `code` and `credential`, of which one has to be there.
-    pub(in crate::http) fn answer(&mut self) -> Result<Answer, FaultRecorded> {
-        let credential = self.object::<PostedAssertion>("credential")?;
-        match credential {
-            Some(posted) => Ok(Answer::Passkey(posted.into())),
-            None => self.required("code", |typed| Ok(Answer::Code(Zeroizing::new(typed)))),
-        }
-    }
 }

@@ -15,10 +15,11 @@ use crate::{
         Error,
         answer::{NoContent, NoStore},
         bearer::{Bearer, Inviter},
-        form::Form,
+        form::JsonForm,
+        mail_forms::Address,
     },
     network::Requester,
-    user::{Email, Invitation},
+    user::Invitation,
 };
 
 /// An invitation as the user who has made it sees it.
@@ -74,12 +75,9 @@ pub(crate) async fn invite(
     State(doorward): State<Doorward>,
     caller: Inviter,
     requester: Requester,
-    mut form: Form,
+    form: JsonForm<Address>,
 ) -> Result<NoStore<MadeInvitation>, Error> {
-    let email = form.required("email", Email::parse);
-    let (Ok(email), Ok(())) = (email, form.reject_misspelled()) else {
-        return Err(form.into_error());
-    };
+    let Address { email } = form.read(&doorward)?;
     let invited = invite::by_user(&doorward, &caller, email, &requester).await?;
     Ok(NoStore(StatusCode::CREATED, invited.into()))
 }

@@ -7,11 +7,22 @@ use crate::{
     Doorward,
     account::{OpenedSession, first_factor::SignInOptions, sign_in::sign_in},
     credential::password::Password,
-    http::{Error, answer::NoStore, form::Form},
+    http::{
+        Error,
+        answer::NoStore,
+        form::{JsonForm, form},
+    },
     network::Requester,
     token::Token,
     user::EmailKey,
 };
+
+form! {
+    pub(crate) struct Credentials {
+        email: EmailKey,
+        password: Password,
+    }
+}
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -35,13 +46,9 @@ impl LoggedIn {
 pub(crate) async fn login(
     State(doorward): State<Doorward>,
     requester: Requester,
-    mut form: Form,
+    form: JsonForm<Credentials>,
 ) -> Result<NoStore<LoggedIn>, Error> {
-    let email = form.required("email", |typed| Ok(EmailKey::of(&typed)));
-    let password = form.required("password", |typed| Ok(Password::unchecked(typed)));
-    let (Ok(email), Ok(password), Ok(())) = (email, password, form.reject_misspelled()) else {
-        return Err(form.into_error());
-    };
+    let Credentials { email, password } = form.read(&doorward)?;
     let opened = sign_in(&doorward, &email, password, &requester, &SignInOptions::TOKEN).await?;
     Ok(NoStore(StatusCode::OK, LoggedIn::new(opened, &doorward).await))
 }

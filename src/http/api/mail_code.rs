@@ -9,21 +9,18 @@ use crate::{
     http::{
         Error,
         answer::{Accepted, NoStore},
-        form::Form,
+        form::JsonForm,
+        mail_forms::{Address, MailedCode},
     },
     network::Requester,
-    user::Email,
 };
 
 pub(crate) async fn send(
     State(doorward): State<Doorward>,
     requester: Requester,
-    mut form: Form,
+    form: JsonForm<Address>,
 ) -> Result<Accepted, Error> {
-    let (Ok(email), Ok(())) = (form.required("email", Email::parse), form.reject_misspelled())
-    else {
-        return Err(form.into_error());
-    };
+    let Address { email } = form.read(&doorward)?;
     mail_code::send(&doorward, email, &requester, None).await?;
     Ok(Accepted)
 }
@@ -31,11 +28,9 @@ pub(crate) async fn send(
 pub(crate) async fn login(
     State(doorward): State<Doorward>,
     requester: Requester,
-    mut form: Form,
+    form: JsonForm<MailedCode>,
 ) -> Result<NoStore<LoggedIn>, Error> {
-    let (Ok(presented), Ok(())) = (form.presented(), form.reject_misspelled()) else {
-        return Err(form.into_error());
-    };
+    let presented = form.read(&doorward)?.into();
     let opened =
         mail_code::sign_in(&doorward, presented, &requester, &SignInOptions::TOKEN).await?;
     Ok(NoStore(StatusCode::OK, LoggedIn::new(opened, &doorward).await))

@@ -11,17 +11,27 @@ use zeroize::Zeroizing;
 use crate::{
     Doorward,
     account::register::{self, Registered, Registration},
-    credential::password::Password,
     http::{
         Error,
         answer::{Accepted, NoStore},
-        form::Form,
+        form::{JsonForm, NewPassword, form},
     },
     network::Requester,
     session::Persistence,
     token::Token,
     user::{Email, Name},
 };
+
+form! {
+    /// A user without a password cannot log in with one. Unknown members are ignored, except misspellings of missing ones.
+    pub(crate) struct RegistrationForm as "Registration" {
+        name: Name,
+        email: Email,
+        password: Option<NewPassword>,
+        /// The secret of an invitation, or its code of 8 digits.
+        invitation: Option<Zeroizing<String>>,
+    }
+}
 
 #[derive(Serialize)]
 struct NewUser {
@@ -32,18 +42,9 @@ struct NewUser {
 pub(crate) async fn register(
     State(doorward): State<Doorward>,
     requester: Requester,
-    mut form: Form,
+    form: JsonForm<RegistrationForm>,
 ) -> Result<Response, Error> {
-    let rules = doorward.settings().password_rules();
-    let name = form.required("name", Name::parse);
-    let email = form.required("email", Email::parse);
-    let password = form.optional("password", |sent| Password::parse(sent, rules));
-    let invitation = form.optional("invitation", |sent| Ok(Zeroizing::new(sent)));
-    let (Ok(name), Ok(email), Ok(password), Ok(invitation), Ok(())) =
-        (name, email, password, invitation, form.reject_misspelled())
-    else {
-        return Err(form.into_error());
-    };
+    let RegistrationForm { name, email, password, invitation } = form.read(&doorward)?;
     let registration = Registration { name, email, password, invitation, target: None };
     let persistence = Persistence::Lifetime;
     match register::register(&doorward, registration, &requester, persistence).await? {

@@ -2,30 +2,25 @@
 //! or with a reset code of the operator.
 
 use axum::extract::State;
-use zeroize::Zeroizing;
 
 use crate::{
     Doorward,
     account::{forgot, reset},
-    credential::password::Password,
     http::{
         Error,
         answer::{Accepted, NoContent},
-        form::Form,
+        form::JsonForm,
+        mail_forms::{Address, CodeAndPassword},
     },
     network::Requester,
-    user::{Email, EmailKey},
 };
 
 pub(crate) async fn forgot(
     State(doorward): State<Doorward>,
     requester: Requester,
-    mut form: Form,
+    form: JsonForm<Address>,
 ) -> Result<Accepted, Error> {
-    let (Ok(email), Ok(())) = (form.required("email", Email::parse), form.reject_misspelled())
-    else {
-        return Err(form.into_error());
-    };
+    let Address { email } = form.read(&doorward)?;
     forgot::forgot(&doorward, email, &requester, None).await?;
     Ok(Accepted)
 }
@@ -33,17 +28,9 @@ pub(crate) async fn forgot(
 pub(crate) async fn reset(
     State(doorward): State<Doorward>,
     requester: Requester,
-    mut form: Form,
+    form: JsonForm<CodeAndPassword>,
 ) -> Result<NoContent, Error> {
-    let rules = doorward.settings().password_rules();
-    let code = form.required("code", |sent| Ok(Zeroizing::new(sent)));
-    let email = form.optional("email", |typed| Ok(EmailKey::of(&typed)));
-    let password = form.required("password", |sent| Password::parse(sent, rules));
-    let (Ok(code), Ok(email), Ok(password), Ok(())) =
-        (code, email, password, form.reject_misspelled())
-    else {
-        return Err(form.into_error());
-    };
+    let CodeAndPassword { code, email, password } = form.read(&doorward)?;
     reset::reset(&doorward, code, email, password, &requester).await?;
     Ok(NoContent)
 }

@@ -7,12 +7,12 @@ use crate::{
     Doorward,
     access::policy::SignedIn,
     account::{restore, verify},
-    credential::password::Password,
     http::{
         Error,
         answer::{Accepted, NoContent},
         bearer::Bearer,
-        form::Form,
+        form::JsonForm,
+        mail_forms::{LinkAndPassword, MailedCode},
     },
     network::Requester,
 };
@@ -29,11 +29,9 @@ pub(crate) async fn send(
 pub(crate) async fn verify(
     State(doorward): State<Doorward>,
     requester: Requester,
-    mut form: Form,
+    form: JsonForm<MailedCode>,
 ) -> Result<NoContent, Error> {
-    let (Ok(presented), Ok(())) = (form.presented(), form.reject_misspelled()) else {
-        return Err(form.into_error());
-    };
+    let presented = form.read(&doorward)?.into();
     verify::verify(&doorward, presented, &requester).await?;
     Ok(NoContent)
 }
@@ -41,14 +39,9 @@ pub(crate) async fn verify(
 pub(crate) async fn restore(
     State(doorward): State<Doorward>,
     requester: Requester,
-    mut form: Form,
+    form: JsonForm<LinkAndPassword>,
 ) -> Result<NoContent, Error> {
-    let rules = doorward.settings().password_rules();
-    let secret = form.link_secret();
-    let password = form.required("password", |sent| Password::parse(sent, rules));
-    let (Ok(secret), Ok(password), Ok(())) = (secret, password, form.reject_misspelled()) else {
-        return Err(form.into_error());
-    };
+    let LinkAndPassword { code: secret, password } = form.read(&doorward)?;
     restore::restore(&doorward, secret, password, &requester).await?;
     Ok(NoContent)
 }

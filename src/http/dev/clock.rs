@@ -8,7 +8,11 @@ use crate::{
     config::parse_duration,
     dev::{InvalidTime, parse_time},
     fault::Fault,
-    http::{Error, answer::NoStore, form::Form},
+    http::{
+        Error,
+        answer::NoStore,
+        form::{Form, flag},
+    },
 };
 
 #[derive(Serialize)]
@@ -36,7 +40,7 @@ pub(super) async fn set(
             .ok_or(Fault::malformed("Not a number with a unit, such as 90s, 15m, 1h or 7d"))?;
         clock.later(duration).map_err(fault)
     });
-    let frozen = form.optional_flag("frozen");
+    let frozen = form.parsed("frozen", flag);
     let (Ok(time), Ok(advance), Ok(frozen), Ok(())) =
         (time, advance, frozen, form.reject_misspelled())
     else {

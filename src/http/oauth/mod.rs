@@ -5,10 +5,13 @@ pub(super) mod revocations;
 pub(super) mod revoke;
 pub(super) mod well_known;
 
+use std::borrow::Cow;
+
 use axum::{
     extract::{FromRequest, FromRequestParts, Request},
     http::request::Parts,
 };
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use super::{basic::name_and_secret, client_ip::requester, error::Error, form};
 use crate::{Doorward, log::FloodLine};
@@ -46,6 +49,26 @@ impl FromRequest<Doorward> for TokenField {
         let form =
             form.filter(|_| form::is_type(&head.headers, "application/x-www-form-urlencoded"));
         form.and_then(token_in).map(Self).ok_or(Error::NoTokenField)
+    }
+}
+
+impl JsonSchema for TokenField {
+    fn schema_name() -> Cow<'static, str> {
+        "TokenForm".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "object",
+            "properties": {
+                "token": {
+                    "type": "string",
+                    "pattern": r"^[^\ufffd]+$",
+                    "description": "The token to look at. Other fields are ignored",
+                },
+            },
+            "required": ["token"],
+        })
     }
 }
 

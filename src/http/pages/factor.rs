@@ -129,7 +129,7 @@ pub(super) async fn submit_answer(
     let is_recovery = !form.typed("recovery").is_empty();
     let trusts = !form.typed("trust").is_empty();
     let needs_passkey = errand.step_up.as_ref().is_some_and(StepUp::needs_passkey);
-    let failure = match form.answer() {
+    let failure = match form.fields::<Answer>(visit.doorward()) {
         Ok(Answer::Code(_)) if needs_passkey => FormFailure::needs_passkey(),
         Ok(given) => {
             let kind = match &given {

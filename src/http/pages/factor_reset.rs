@@ -11,8 +11,19 @@ use super::{
 use crate::{
     account::factor_reset::use_link,
     credential::password::Password,
-    http::{Error, form::PageForm},
+    http::{
+        Error,
+        form::{FaultRecorded, PageForm, form},
+    },
+    token::one_time::SecretDigest,
 };
+
+form! {
+    struct LinkOfOperator {
+        code: SecretDigest,
+        password: Option<Password>,
+    }
+}
 
 pub(in crate::http) async fn show(visit: Visit) -> Result<Response, Error> {
     match visit.parameter("code") {
@@ -26,14 +37,12 @@ pub(in crate::http) async fn submit(
     PageForm(mut form): PageForm,
 ) -> Result<Response, Error> {
     let sent = Sent::of(&form);
-    let secret = form.link_secret();
-    let password = form.optional("password", |typed| Ok(Password::unchecked(typed)));
-    let done = match (secret, password) {
-        (Ok(secret), Ok(password)) => {
-            let done = use_link(visit.doorward(), secret, password, &visit.requester).await;
+    let done = match form.fields::<LinkOfOperator>(visit.doorward()) {
+        Ok(LinkOfOperator { code, password }) => {
+            let done = use_link(visit.doorward(), code, password, &visit.requester).await;
             done.map_err(FormFailure::from)
         }
-        _ => Err(FormFailure::faults_of(form)),
+        Err(FaultRecorded) => Err(FormFailure::faults_of(form)),
     };
     match done {
         Ok(_) => Ok(visit.redirect("/sign-in?done=factors")),

@@ -20,6 +20,7 @@ use crate::{
     http::{
         Error,
         form::{FaultRecorded, PageForm},
+        mail_forms::MailedCode,
     },
     user::Email,
 };
@@ -63,10 +64,10 @@ pub(in crate::http) async fn submit_use(
 ) -> Result<Response, Error> {
     let sent = Sent::of(&form);
     let app = AppTarget::open(visit.doorward(), form.typed("for"));
-    let opened = match form.presented() {
-        Ok(presented) => {
+    let opened = match form.fields::<MailedCode>(visit.doorward()) {
+        Ok(mailed) => {
             let options = visit.sign_in_options(sent.stay);
-            let opened = sign_in(visit.doorward(), presented, &visit.requester, &options).await;
+            let opened = sign_in(visit.doorward(), mailed.into(), &visit.requester, &options).await;
             match opened {
                 Err(account::Error::FactorMissing(missing)) => {
                     let errand = Errand { app, step_up: None };

@@ -10,8 +10,11 @@ use super::{
 };
 use crate::{
     account::restore::restore,
-    credential::password::Password,
-    http::{Error, form::PageForm},
+    http::{
+        Error,
+        form::{FaultRecorded, PageForm},
+        mail_forms::LinkAndPassword,
+    },
 };
 
 pub(in crate::http) async fn show(visit: Visit) -> Result<Response, Error> {
@@ -26,16 +29,13 @@ pub(in crate::http) async fn submit(
     PageForm(mut form): PageForm,
 ) -> Result<Response, Error> {
     let sent = Sent::of(&form);
-    let rules = visit.doorward().settings().password_rules();
-    let secret = form.link_secret();
-    let password = form.required("password", |sent| Password::parse(sent, rules));
-    let restored = match (secret, password) {
-        (Ok(secret), Ok(password)) => {
+    let restored = match form.fields::<LinkAndPassword>(visit.doorward()) {
+        Ok(LinkAndPassword { code, password }) => {
             let requester = &visit.requester;
-            let restored = restore(visit.doorward(), secret, password, requester).await;
+            let restored = restore(visit.doorward(), code, password, requester).await;
             restored.map_err(FormFailure::from)
         }
-        _ => Err(FormFailure::faults_of(form)),
+        Err(FaultRecorded) => Err(FormFailure::faults_of(form)),
     };
     match restored {
         Ok(_) => Ok(visit.redirect("/sign-in?done=restored")),

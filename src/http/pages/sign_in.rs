@@ -98,7 +98,7 @@ pub(in crate::http) async fn submit_passkey(
     let typed = Typed { email: form.typed("email"), stay: !form.typed("stay").is_empty() };
     let app = AppTarget::open(visit.doorward(), form.typed("for"));
     let sealed = form.typed("challenge");
-    let Ok(Answer::Passkey(response)) = form.answer() else {
+    let Ok(Answer::Passkey(response)) = form.fields::<Answer>(visit.doorward()) else {
         let refusal = FormFailure::refused_passkey().refusal()?;
         return Ok(page(&visit, app.as_ref(), &typed, None, Some(&refusal)));
     };

@@ -22,6 +22,7 @@ use crate::{
     },
     http::{
         Error,
+        factor_forms::PostedPasskey,
         form::{FaultRecorded, Form, PageForm},
         webauthn::{CreationOptions, UnknownCredential, json},
     },
@@ -79,7 +80,7 @@ impl SignUp {
         mut form: Form,
     ) -> Result<Response, Error> {
         let setup = form.typed("setup");
-        let made = match form.made_passkey() {
+        let made = match form.fields::<PostedPasskey>(visit.doorward()).map(MadePasskey::from) {
             Ok(made) => made,
             Err(FaultRecorded) => {
                 return self.ask_again(visit, FormFailure::faults_of(form), None);

@@ -22,6 +22,7 @@ use crate::{
     http::{
         Error,
         form::{FaultRecorded, PageForm},
+        mail_forms::MailedCode,
     },
     store,
     user::{Email, User},
@@ -95,9 +96,9 @@ pub(in crate::http) async fn submit(
 ) -> Result<Response, Error> {
     let sent = Sent::of(&form);
     let app = AppTarget::open(visit.doorward(), form.typed("for"));
-    let verified = match form.presented() {
-        Ok(presented) => {
-            let verified = verify(visit.doorward(), presented, &visit.requester).await;
+    let verified = match form.fields::<MailedCode>(visit.doorward()) {
+        Ok(mailed) => {
+            let verified = verify(visit.doorward(), mailed.into(), &visit.requester).await;
             verified.map_err(FormFailure::from)
         }
         Err(FaultRecorded) => Err(FormFailure::faults_of(form)),

@@ -7,21 +7,23 @@ use axum::{
     response::Response,
 };
 use futures_util::stream;
+use schemars::{Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::{
     Doorward,
     account::audit::{self, AuditEvent, DayCounts},
     audit::{Record, SignedCheckpoint, VerifierKey, to_ocsf},
-    event::Administrator,
+    event::{Administrator, EventId},
     fault::Fault,
     http::{
         Error,
         admin::{Admin, AuditRead},
         answer::{NO_STORE, NOSNIFF, NoStore},
-        audit_filter::{filter, not},
-        form::Form,
-        query::Query,
+        audit_filter::{EventFilter, not},
+        form::{FieldType, Flattened, FormContext, JsonForm, form, text},
+        query::{Limit, Query},
         slow_answer,
         standing::Standing,
     },
@@ -106,17 +108,93 @@ pub struct VerificationRequest {
     pub key: Option<String>,
 }
 
+form! {
+    pub(in crate::http) struct AuditQuery {
+        /// The `next` of the previous page.
+        after: Option<EventId>,
+        /// How many at most.
+        limit: Limit<50, 500>,
+        events: Flattened<EventFilter>,
+        ..Ignored
+    }
+}
+
+form! {
+    pub(in crate::http) struct ExportQuery {
+        /// `jsonl`, or `ocsf` for the Open Cybersecurity Schema Framework.
+        is_ocsf as "format": Option<ExportFormat>,
+        events: Flattened<EventFilter>,
+        ..Ignored
+    }
+}
+
+/// Whether the format is OCSF.
+pub(in crate::http) struct ExportFormat;
+
+impl FieldType for ExportFormat {
+    type Parsed = bool;
+
+    fn parse(sent: Value, _: FormContext<'_>) -> Result<bool, Fault> {
+        match text(sent)?.as_str() {
+            "jsonl" => Ok(false),
+            "ocsf" => Ok(true),
+            _ => Err(Fault::malformed("Expected jsonl or ocsf")),
+        }
+    }
+
+    fn schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "enum": ["jsonl", "ocsf"] })
+    }
+}
+
+form! {
+    pub(in crate::http) struct VerificationForm as "AuditVerification" {
+        /// Checkpoints that were kept elsewhere, one after the other.
+        checkpoints: Option<Checkpoints>,
+        /// The key that has signed them, if it is not that of the installation.
+        key: Option<VerifierKey>,
+    }
+}
+
+/// Checkpoints, one after the other.
+pub(in crate::http) struct Checkpoints;
+
+impl FieldType for Checkpoints {
+    type Parsed = Vec<SignedCheckpoint>;
+
+    fn parse(sent: Value, _: FormContext<'_>) -> Result<Vec<SignedCheckpoint>, Fault> {
+        match text(sent)?.as_str() {
+            "" => Ok(Vec::new()),
+            text => SignedCheckpoint::parse_all(text)
+                .map_err(|_| not("checkpoints, one after the other")),
+        }
+    }
+
+    fn schema(generator: &mut SchemaGenerator) -> Schema {
+        String::schema(generator)
+    }
+}
+
+impl FieldType for VerifierKey {
+    type Parsed = Self;
+
+    fn parse(sent: Value, _: FormContext<'_>) -> Result<Self, Fault> {
+        let key = text(sent)?.parse::<Self>();
+        key.map_err(|error| Fault::malformed(error.to_string()))
+    }
+
+    fn schema(generator: &mut SchemaGenerator) -> Schema {
+        String::schema(generator)
+    }
+}
+
 pub(in crate::http) async fn list(
     State(doorward): State<Doorward>,
     _: Admin<AuditRead>,
-    mut query: Query,
+    query: Query<AuditQuery>,
 ) -> Result<NoStore<ListedEvents>, Error> {
-    let after = query.0.optional("after", |id| id.parse().map_err(|_| not("an id")));
-    let limit = query.limit(50, 500);
-    let filter = filter(&doorward, &mut query.0).await?;
-    let (Some(filter), Ok(after), Ok(limit)) = (filter, after, limit) else {
-        return Err(query.0.into_error());
-    };
+    let AuditQuery { after, limit, events } = query.read(&doorward)?;
+    let filter = events.filter(&doorward).await?;
     let page = audit::list(&doorward, &filter, after, limit).await?;
     let next = page.next.map(|id| id.to_string());
     let events = page.events.into_iter().map(ListedEvent::from).collect();
@@ -136,25 +214,20 @@ pub(in crate::http) async fn days(
 pub(in crate::http) async fn export(
     State(doorward): State<Doorward>,
     admin: Standing<Admin<AuditRead>, Doorward>,
-    query: Query,
+    query: Query<ExportQuery>,
 ) -> Result<Response, Error> {
-    let answer = exported(doorward, query.0, &admin).await?;
+    let events = query.read(&doorward)?;
+    let answer = exported(doorward, events, &admin).await?;
     Ok(admin.guard(answer))
 }
 
 /// The events that a query or a form asks for, as JSON lines.
 pub(in crate::http) async fn exported(
     doorward: Doorward,
-    mut query: Form,
+    ExportQuery { is_ocsf, events }: ExportQuery,
     by: &Administrator,
 ) -> Result<Response, Error> {
-    let is_ocsf = query.optional("format", |format| match &*format {
-        "jsonl" => Ok(false),
-        "ocsf" => Ok(true),
-        _ => Err(Fault::malformed("Expected jsonl or ocsf")),
-    });
-    let filter = filter(&doorward, &mut query).await?;
-    let (Some(filter), Ok(is_ocsf)) = (filter, is_ocsf) else { return Err(query.into_error()) };
+    let filter = events.filter(&doorward).await?;
     let is_ocsf = is_ocsf.unwrap_or(false);
     audit::record_export(&doorward, by, if is_ocsf { "ocsf" } else { "jsonl" }).await;
     // An error of the first page is answered. A later one cuts the body.
@@ -221,20 +294,9 @@ pub(in crate::http) async fn prove(
 pub(in crate::http) async fn verify(
     State(doorward): State<Doorward>,
     standing: Standing<Admin<AuditRead>, Doorward>,
-    mut form: Form,
+    form: JsonForm<VerificationForm>,
 ) -> Result<Response, Error> {
-    let checkpoints = form.optional("checkpoints", |text| match &*text {
-        "" => Ok(Vec::new()),
-        text => {
-            SignedCheckpoint::parse_all(text).map_err(|_| not("checkpoints, one after the other"))
-        }
-    });
-    let key = form.optional("key", |text| {
-        text.parse::<VerifierKey>().map_err(|error| Fault::malformed(error.to_string()))
-    });
-    let (Ok(checkpoints), Ok(key), Ok(())) = (checkpoints, key, form.reject_misspelled()) else {
-        return Err(form.into_error());
-    };
+    let VerificationForm { checkpoints, key } = form.read(&doorward)?;
     let checkpoints = checkpoints.unwrap_or_default();
     let by = Administrator::clone(&standing);
     let verified = async move { audit::verify(&doorward, checkpoints, key, &by).await };

@@ -16,7 +16,7 @@ use crate::{
         Error,
         admin::Admin,
         answer::{NoContent, NoStore},
-        form::Form,
+        form::{CheckedLater, JsonForm, NewPassword, form},
     },
 };
 
@@ -42,17 +42,20 @@ pub struct NewPasswordRequired {
     pub mailed: bool,
 }
 
+form! {
+    pub(in crate::http) struct SetPasswordForm as "PasswordToSet" {
+        password: CheckedLater<NewPassword>,
+    }
+}
+
 pub(in crate::http) async fn set_password(
     State(doorward): State<Doorward>,
     admin: Admin<SetPassword>,
     Named(user): Named<String>,
-    mut form: Form,
+    form: JsonForm<SetPasswordForm>,
 ) -> Result<NoContent, Error> {
     let user = admin.subject(&doorward, &user).await?;
-    let password = form.required("password", Ok);
-    let (Ok(password), Ok(())) = (password, form.reject_misspelled()) else {
-        return Err(form.into_error());
-    };
+    let SetPasswordForm { password } = form.read(&doorward)?;
     admin.carry_out(&doorward, SetPassword { password }, &user).await?;
     Ok(NoContent)
 }

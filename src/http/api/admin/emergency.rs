@@ -1,7 +1,9 @@
 //! `POST /api/admin/emergency`: replaces and revokes everything that a copy of the data could be used for.
 
 use axum::{extract::State, http::StatusCode};
+use schemars::{Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::{
     Doorward,
@@ -10,7 +12,13 @@ use crate::{
         order::RunEmergency,
     },
     fault::Fault,
-    http::{Error, admin::Admin, answer::NoStore, form::Form},
+    http::{
+        Error,
+        admin::Admin,
+        answer::NoStore,
+        form::{FieldType, FormContext, JsonForm, form, text},
+    },
+    store::NewPasswords,
 };
 
 /// What to do.
@@ -21,18 +29,33 @@ pub struct Emergency {
     pub new_passwords: String,
 }
 
+form! {
+    pub(in crate::http) struct EmergencyForm as "Emergency" {
+        /// Whose passwords are removed, so that they have to set a new one: `all`, `none`, or `role:` and a role.
+        new_passwords as "newPasswords": NewPasswords,
+        ..Refused
+    }
+}
+
+impl FieldType for NewPasswords {
+    type Parsed = Self;
+
+    fn parse(sent: Value, _: FormContext<'_>) -> Result<Self, Fault> {
+        let fault = || Fault::malformed("Expected all, none, or role: and a role");
+        emergency::parse_new_passwords(&text(sent)?).ok_or_else(fault)
+    }
+
+    fn schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "pattern": "^(all|none|role:.+)$" })
+    }
+}
+
 pub(in crate::http) async fn run(
     State(doorward): State<Doorward>,
     admin: Admin<RunEmergency>,
-    mut form: Form,
+    form: JsonForm<EmergencyForm>,
 ) -> Result<NoStore<EmergencyReport>, Error> {
-    let new_passwords = form.required("newPasswords", |text| {
-        emergency::parse_new_passwords(&text)
-            .ok_or_else(|| Fault::malformed("Expected all, none, or role: and a role"))
-    });
-    let (Ok(new_passwords), Ok(())) = (new_passwords, form.reject_unknown()) else {
-        return Err(form.into_error());
-    };
+    let EmergencyForm { new_passwords } = form.read(&doorward)?;
     let done = emergency::run(&doorward, &new_passwords, &admin).await?;
     Ok(NoStore(StatusCode::OK, done))
 }

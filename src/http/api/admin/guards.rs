@@ -1,12 +1,14 @@
 //! `/api/admin/guards`: the guards in force, what they decide, and reading them again.
 
-use std::{collections::BTreeMap, net::IpAddr, time::Duration};
+use std::{borrow::Cow, collections::BTreeMap, net::IpAddr, time::Duration};
 
 use axum::{
     extract::{Path, State},
     http::StatusCode,
 };
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::{
     Doorward,
@@ -20,8 +22,9 @@ use crate::{
         Error,
         admin::{Admin, GuardsRead, OperatorOnly},
         answer::NoStore,
-        form::Form,
+        form::{FieldType, FormContext, Json, JsonForm, form, json},
     },
+    session::Method,
 };
 
 /// All guards.
@@ -123,8 +126,9 @@ pub struct GuardCheck {
 }
 
 /// A request to try a guard with.
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(inline)]
 pub struct SampleRequest {
     /// The method; `GET` by default.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -137,7 +141,71 @@ pub struct SampleRequest {
     pub path: Option<String>,
     /// The address of the client; the loopback address by default.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<IpAddressText>")]
     pub address: Option<IpAddr>,
+}
+
+/// How an address is written.
+struct IpAddressText;
+
+impl JsonSchema for IpAddressText {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "IpAddress".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "anyOf": [{ "format": "ipv4" }, { "format": "ipv6" }] })
+    }
+}
+
+form! {
+    pub(in crate::http) struct GuardCheckForm as "GuardCheck" {
+        /// The id or the e-mail address of a user.
+        user: String,
+        /// How the user has signed in. By default as they just would: with the password, and with a second factor if they hold one.
+        factors: Option<MethodNames>,
+        /// How long ago. By default 0.
+        verified_ago as "verifiedSecondsAgo": Option<SecondsAgo>,
+        request: Option<Json<SampleRequest>>,
+        ..Refused
+    }
+}
+
+/// The names of methods.
+pub(in crate::http) struct MethodNames;
+
+impl FieldType for MethodNames {
+    type Parsed = Vec<Method>;
+
+    fn parse(sent: Value, _: FormContext<'_>) -> Result<Vec<Method>, Fault> {
+        let names: Vec<String> = json(sent)?;
+        let methods = guard_check::methods_by_name(names.iter().map(String::as_str));
+        methods.map_err(|error| Fault::malformed(error.to_string()))
+    }
+
+    fn schema(_: &mut SchemaGenerator) -> Schema {
+        let names = Method::ALL.map(Method::name);
+        json_schema!({ "type": "array", "items": { "type": "string", "enum": names } })
+    }
+}
+
+/// A number of seconds.
+pub(in crate::http) struct SecondsAgo;
+
+impl FieldType for SecondsAgo {
+    type Parsed = Duration;
+
+    fn parse(sent: Value, _: FormContext<'_>) -> Result<Duration, Fault> {
+        json(sent).map(Duration::from_secs)
+    }
+
+    fn schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "integer", "minimum": 0, "maximum": u32::MAX })
+    }
 }
 
 impl From<SampleRequest> for ExampleRequest {
@@ -159,25 +227,11 @@ pub(in crate::http) async fn check(
     State(doorward): State<Doorward>,
     _: Admin<GuardsRead>,
     Path(name): Path<String>,
-    mut form: Form,
+    form: JsonForm<GuardCheckForm>,
 ) -> Result<NoStore<GuardDecision>, Error> {
-    let user = form.required("user", Ok);
-    let factors = form.object::<Vec<String>>("factors").and_then(|names| {
-        let named =
-            names.map(|names| guard_check::methods_by_name(names.iter().map(String::as_str)));
-        named
-            .transpose()
-            .or_else(|error| form.record("factors", Fault::malformed(error.to_string())))
-    });
-    let verified_ago = form.object("verifiedSecondsAgo");
-    let request = form.object::<SampleRequest>("request");
-    let (Ok(user), Ok(methods), Ok(verified_ago), Ok(request), Ok(())) =
-        (user, factors, verified_ago, request, form.reject_unknown())
-    else {
-        return Err(form.into_error());
-    };
-    let verified_ago = Duration::from_secs(verified_ago.unwrap_or_default());
-    let session = SampleSession { methods, verified_ago };
+    let GuardCheckForm { user, factors, verified_ago, request } = form.read(&doorward)?;
+    let verified_ago = verified_ago.unwrap_or_default();
+    let session = SampleSession { methods: factors, verified_ago };
     // Another status than that of an unknown guard.
     let no_such_user =
         || Error::NotDone(StatusCode::UNPROCESSABLE_ENTITY, "There is no such user.".into());

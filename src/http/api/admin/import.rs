@@ -28,8 +28,14 @@ use crate::{
     },
     event::Actor,
     http::{
-        Error, admin::Admin, answer::NO_STORE, error::ROLE_BEYOND_AUTHORITY, query::Query,
-        spooled::JSON_LINES, standing::Standing,
+        Error,
+        admin::Admin,
+        answer::NO_STORE,
+        error::ROLE_BEYOND_AUTHORITY,
+        form::form,
+        query::{Flag, Query},
+        spooled::JSON_LINES,
+        standing::Standing,
     },
     user::{Email, MAX_ROLES, Name, Role, Roles, User},
 };
@@ -144,19 +150,24 @@ const MAX_HELD_BYTES: usize = 16 << 20;
 /// The last attempt to write a batch ends before the time of the command does.
 const LAST_ATTEMPT_AFTER: Duration = Duration::from_secs(15);
 
+form! {
+    pub(in crate::http) struct UserImportQuery {
+        /// Only find out what would happen.
+        check: Option<Flag>,
+        /// Add users as well whose roles let them administer.
+        admin_roles as "adminRoles": Option<Flag>,
+    }
+}
+
 /// The command on this machine gets a line soon after it has sent one. Any other answer begins when the whole body has arrived: many
 /// programs, and proxies such as nginx, read no answer while they send, or stop sending when an answer begins.
 pub(in crate::http) async fn import(
     standing: Standing<Admin<ImportUsers>, Doorward>,
     State(doorward): State<Doorward>,
-    mut query: Query,
+    query: Query<UserImportQuery>,
     request: Request,
 ) -> Result<Response, Error> {
-    let (check, admin_roles) = (query.flag("check"), query.flag("adminRoles"));
-    let (Ok(check), Ok(admin_roles), Ok(())) = (check, admin_roles, query.0.reject_misspelled())
-    else {
-        return Err(query.0.into_error());
-    };
+    let UserImportQuery { check, admin_roles } = query.read(&doorward)?;
     let is_command = matches!(standing.actor, Actor::Operator(_));
     let running = Running {
         doorward,

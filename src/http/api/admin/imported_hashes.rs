@@ -1,7 +1,9 @@
 //! `/api/admin/imported-hashes`: imported password hashes that have not been replaced, because their users have not logged in.
 
 use axum::{extract::State, http::StatusCode};
+use schemars::{Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use zeroize::Zeroizing;
 
 use crate::{
@@ -13,7 +15,7 @@ use crate::{
         Error,
         admin::{Admin, UsersRead},
         answer::NoStore,
-        form::Form,
+        form::{FieldType, FormContext, JsonForm, MAX_FIELDS, form, json},
         query::Query,
     },
     store::ImportedHash,
@@ -67,15 +69,42 @@ pub struct Dropped {
     pub dropped: usize,
 }
 
+form! {
+    pub(in crate::http) struct HashQuery {
+        /// The id of the user after whom the page starts: `next` of the page before.
+        after: Option<UserId>,
+    }
+}
+
+form! {
+    pub(in crate::http) struct DropForm as "HashesToDrop" {
+        users: Option<UserIds>,
+    }
+}
+
+/// The ids of users.
+pub(in crate::http) struct UserIds;
+
+impl FieldType for UserIds {
+    type Parsed = Vec<UserId>;
+
+    fn parse(sent: Value, context: FormContext<'_>) -> Result<Vec<UserId>, Fault> {
+        let ids: Vec<String> = json(sent)?;
+        ids.into_iter().map(|id| <UserId as FieldType>::parse(id.into(), context)).collect()
+    }
+
+    fn schema(generator: &mut SchemaGenerator) -> Schema {
+        let id = UserId::schema(generator);
+        json_schema!({ "type": "array", "items": id, "maxItems": MAX_FIELDS })
+    }
+}
+
 pub(in crate::http) async fn list(
     State(doorward): State<Doorward>,
     admin: Admin<UsersRead>,
-    Query(mut form): Query,
+    query: Query<HashQuery>,
 ) -> Result<NoStore<ImportedHashes>, Error> {
-    let after = form.optional("after", |id| to_id(&id));
-    let (Ok(after), Ok(())) = (after, form.reject_misspelled()) else {
-        return Err(form.into_error());
-    };
+    let HashQuery { after } = query.read(&doorward)?;
     let (hashes, next) = import::imported_hashes(&doorward, after).await?;
     let for_operator = matches!(admin.actor, Actor::Operator(_));
     let hashes = hashes.into_iter().map(|hash| ImportedHashInfo::new(hash, for_operator));
@@ -86,20 +115,11 @@ pub(in crate::http) async fn list(
 pub(in crate::http) async fn drop(
     State(doorward): State<Doorward>,
     admin: Admin<DropImportedHashes>,
-    mut form: Form,
+    form: JsonForm<DropForm>,
 ) -> Result<NoStore<Dropped>, Error> {
-    let users = form.object::<Vec<String>>("users");
-    let (Ok(users), Ok(())) = (users, form.reject_misspelled()) else {
-        return Err(form.into_error());
-    };
+    let DropForm { users } = form.read(&doorward)?;
     let users = users.unwrap_or_default();
-    let users: Result<Vec<_>, _> = users.iter().map(|id| to_id(id)).collect();
-    let users = users.map_err(|fault| Error::Invalid(vec![("users".into(), fault)]))?;
     let dropped = import::drop_hashes(&doorward, &users, &admin).await?;
     tracing::info!(hashes = dropped, "imported password hashes dropped");
     Ok(NoStore(StatusCode::OK, Dropped { dropped }))
-}
-
-fn to_id(text: &str) -> Result<UserId, Fault> {
-    text.parse().map_err(|_| Fault::malformed("Expected the id of a user"))
 }

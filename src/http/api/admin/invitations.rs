@@ -6,21 +6,24 @@ use axum::{
     extract::State,
     http::{HeaderMap, StatusCode},
 };
+use schemars::{Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use zeroize::Zeroizing;
 
 use super::{repeated, target::Named};
 use crate::{
     Doorward,
     account::{InvitationTicket, Invited, NewInvitation, invite, order},
+    fault::Fault,
     http::{
         Error,
         admin::{Admin, InvitationsRead},
         answer::{NoContent, NoStore},
-        form::Form,
-        query::Query,
+        form::{CheckedLater, FieldType, FormContext, JsonForm, form, json},
+        query::{Limit, Query},
     },
-    user::{EmailKey, Invitation, InvitationId},
+    user::{Email, EmailKey, Invitation, InvitationId, Role},
 };
 
 /// A page of invitations, in the order of their addresses.
@@ -113,17 +116,65 @@ impl From<Invited> for MadeInvitation {
 /// The most invitations of a page.
 pub const MAX_PAGE: usize = 1000;
 
+form! {
+    pub(in crate::http) struct InvitationQuery {
+        /// How many.
+        limit: Limit<50, MAX_PAGE>,
+        /// The address after which the page starts: `next` of the page before.
+        after: Option<EmailKey>,
+    }
+}
+
+form! {
+    pub(in crate::http) struct NewInvitationForm as "NewInvitation" {
+        email: CheckedLater<Email>,
+        /// The roles that the new user gets.
+        roles: Option<RoleNames>,
+        /// How many seconds it is valid; 7 days by default.
+        lifetime: Option<InvitationLifetime>,
+        /// Whether it is mailed, if the service sends mail. Otherwise the answer has what its holder registers with.
+        mail: Option<bool>,
+        ..Refused
+    }
+}
+
+/// The names of roles, which are checked when the invitation is made.
+pub(in crate::http) struct RoleNames;
+
+impl FieldType for RoleNames {
+    type Parsed = Vec<String>;
+
+    fn parse(sent: Value, _: FormContext<'_>) -> Result<Vec<String>, Fault> {
+        json(sent)
+    }
+
+    fn schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "array", "items": { "type": "string", "pattern": Role::PATTERN } })
+    }
+}
+
+/// A number of seconds, whose bounds are checked when the invitation is made.
+pub(in crate::http) struct InvitationLifetime;
+
+impl FieldType for InvitationLifetime {
+    type Parsed = Duration;
+
+    fn parse(sent: Value, _: FormContext<'_>) -> Result<Duration, Fault> {
+        json(sent).map(Duration::from_secs)
+    }
+
+    fn schema(_: &mut SchemaGenerator) -> Schema {
+        let (min, max) = (invite::LIFETIMES.start().as_secs(), invite::LIFETIMES.end().as_secs());
+        json_schema!({ "type": "integer", "minimum": min, "maximum": max })
+    }
+}
+
 pub(in crate::http) async fn list(
     State(doorward): State<Doorward>,
     _: Admin<InvitationsRead>,
-    mut query: Query,
+    query: Query<InvitationQuery>,
 ) -> Result<NoStore<Invitations>, Error> {
-    const PAGE: usize = 50;
-    let limit = query.limit(PAGE, MAX_PAGE);
-    let after = query.0.optional("after", |after| Ok(EmailKey::of(&after)));
-    let (Ok(limit), Ok(after), Ok(())) = (limit, after, query.0.reject_misspelled()) else {
-        return Err(query.0.into_error());
-    };
+    let InvitationQuery { limit, after } = query.read(&doorward)?;
     let (invitations, next) = invite::page(&doorward, after.as_ref(), limit).await?;
     let invitations = invitations.into_iter().map(InvitationInfo::from).collect();
     let next = next.map(|key| key.as_str().to_owned());
@@ -134,20 +185,14 @@ pub(in crate::http) async fn create(
     State(doorward): State<Doorward>,
     admin: Admin<order::Invite>,
     headers: HeaderMap,
-    mut form: Form,
+    form: JsonForm<NewInvitationForm>,
 ) -> Result<NoStore<MadeInvitation>, Error> {
     let id = repeated::id_of(&doorward, &admin, "invitation", &headers)?;
-    let (email, roles) = (form.required("email", Ok), form.object::<Vec<String>>("roles"));
-    let (lifetime, mail) = (form.object::<u64>("lifetime"), form.optional_flag("mail"));
-    let (Ok(email), Ok(roles), Ok(lifetime), Ok(mail), Ok(())) =
-        (email, roles, lifetime, mail, form.reject_unknown())
-    else {
-        return Err(form.into_error());
-    };
+    let NewInvitationForm { email, roles, lifetime, mail } = form.read(&doorward)?;
     let roles = roles.into_iter().flatten();
     let mut invitation = roles.fold(NewInvitation::new(email), NewInvitation::role);
-    if let Some(seconds) = lifetime {
-        invitation = invitation.lifetime(Duration::from_secs(seconds));
+    if let Some(lifetime) = lifetime {
+        invitation = invitation.lifetime(lifetime);
     }
     if mail == Some(false) {
         invitation = invitation.by_hand();

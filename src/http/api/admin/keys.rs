@@ -1,12 +1,14 @@
 //! `/api/admin/keys`: the API keys of machines and people. A key makes no keys.
 
-use std::str::FromStr;
+use std::{marker::PhantomData, str::FromStr, time::Duration};
 
 use axum::{
     extract::{Path, State, rejection::PathRejection},
     http::StatusCode,
 };
+use schemars::{Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::{
     Doorward,
@@ -14,17 +16,20 @@ use crate::{
         keys::{self, LIFETIME, MadeKey, NewKey},
         order::{MakeKey, RevokeKey},
     },
-    config::parse_duration,
+    config::{parse_duration, show_duration},
     fault::Fault,
     http::{
         Error,
         admin::{Admin, KeysRead},
         answer::{NoContent, NoStore},
-        form::Form,
-        query::Query,
+        form::{
+            FaultRecorded, FieldType, Flattened, Form, FormContext, FormField, Json, JsonForm,
+            ObjectSchema, form, text, uuid,
+        },
+        query::{Limit, Query},
     },
     id::NotAnId,
-    user::{ApiKey, Name, User},
+    user::{ApiKey, ApiKeyId, Name, User, UserId},
 };
 
 /// Some keys, the newest first.
@@ -107,23 +112,98 @@ impl From<MadeKey> for CreatedApiKey {
     }
 }
 
-/// The key that a form asks for: `name`, `scopes`, `lifetime` and `allow`. Without scopes, it has this one.
-pub(in crate::http) fn new_key(mut form: Form, scope: Option<&str>) -> Result<NewKey, Error> {
-    let name = form.required("name", Name::parse);
-    let scopes = form.object("scopes");
-    let lifetime = form.optional("lifetime", |text| {
+form! {
+    pub(in crate::http) struct NewMachineKey {
+        name: Name,
+        /// What it is for.
+        scopes: MachineScopes,
+        limits: Flattened<KeyLimits>,
+        ..Refused
+    }
+}
+
+form! {
+    /// What the key of a machine and that of a person have in common.
+    pub(in crate::http) struct KeyLimits {
+        /// How long it is valid: 5 minutes to 366 days, that of a machine to 3660 days.
+        lifetime: Option<KeyLifetime>,
+        /// A condition in CEL over `request`, `guard` and `key`.
+        allow: Option<String>,
+    }
+}
+
+impl KeyLimits {
+    pub(in crate::http) fn key(self, name: Name, scopes: Vec<String>) -> NewKey {
+        let Self { lifetime, allow } = self;
+        NewKey { name, scopes, lifetime: lifetime.unwrap_or(LIFETIME), condition: allow }
+    }
+}
+
+/// What a key of a machine is for. The order itself refuses a key without any.
+pub(in crate::http) struct MachineScopes;
+
+impl FormField for MachineScopes {
+    type Parsed = Vec<String>;
+
+    fn read(
+        form: &mut Form,
+        name: &'static str,
+        context: FormContext<'_>,
+    ) -> Result<Vec<String>, FaultRecorded> {
+        let scopes = <Option<Json<Vec<String>>>>::read(form, name, context)?;
+        Ok(scopes.unwrap_or_default())
+    }
+
+    fn describe(
+        object: &mut ObjectSchema,
+        name: &str,
+        description: &str,
+        generator: &mut SchemaGenerator,
+    ) {
+        <Json<Vec<String>>>::describe(object, name, description, generator);
+    }
+}
+
+/// A time such as `90d`.
+pub(in crate::http) struct KeyLifetime;
+
+impl FieldType for KeyLifetime {
+    type Parsed = Duration;
+
+    fn parse(sent: Value, _: FormContext<'_>) -> Result<Duration, Fault> {
         let fault = || Fault::malformed("Must be a number with m, h or d, such as 90d");
-        parse_duration(&text).ok_or_else(fault)
-    });
-    let allow = form.optional("allow", Ok);
-    match (name, scopes, lifetime, allow, form.reject_unknown()) {
-        (Ok(name), Ok(scopes), Ok(lifetime), Ok(condition), Ok(())) => Ok(NewKey {
-            name,
-            scopes: scopes.unwrap_or_else(|| scope.into_iter().map(str::to_owned).collect()),
-            lifetime: lifetime.unwrap_or(LIFETIME),
-            condition,
-        }),
-        _ => Err(form.into_error()),
+        parse_duration(&text(sent)?).ok_or_else(fault)
+    }
+
+    fn schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "pattern": "^[0-9]+[smhd]$", "default": show_duration(LIFETIME) })
+    }
+}
+
+form! {
+    pub(in crate::http) struct KeyQuery {
+        /// The id of the last key that the client has.
+        after: Option<AnyId<ApiKeyId>>,
+        /// Only those of this user.
+        user: Option<AnyId<UserId>>,
+        /// How many.
+        limit: Limit<50, 200>,
+        ..Ignored
+    }
+}
+
+/// An id of whatever `T` is the id of.
+pub(in crate::http) struct AnyId<T>(PhantomData<T>);
+
+impl<T: FromStr<Err = NotAnId>> FieldType for AnyId<T> {
+    type Parsed = T;
+
+    fn parse(sent: Value, _: FormContext<'_>) -> Result<T, Fault> {
+        text(sent)?.parse().map_err(|NotAnId| Fault::malformed("Not an id"))
+    }
+
+    fn schema(_: &mut SchemaGenerator) -> Schema {
+        uuid()
     }
 }
 
@@ -131,16 +211,9 @@ pub(in crate::http) fn new_key(mut form: Form, scope: Option<&str>) -> Result<Ne
 pub(in crate::http) async fn list(
     State(doorward): State<Doorward>,
     _: Admin<KeysRead>,
-    mut query: Query,
+    query: Query<KeyQuery>,
 ) -> Result<NoStore<ApiKeys>, Error> {
-    const DEFAULT_LIMIT: usize = 50;
-    const MAX_LIMIT: usize = 200;
-    let after = query.0.optional("after", id);
-    let user = query.0.optional("user", id);
-    let limit = query.limit(DEFAULT_LIMIT, MAX_LIMIT);
-    let (Ok(after), Ok(user), Ok(limit)) = (after, user, limit) else {
-        return Err(query.0.into_error());
-    };
+    let KeyQuery { after, user, limit } = query.read(&doorward)?;
     let (keys, next) = match user {
         Some(user) => (keys::of_user(&doorward, user).await?, None),
         None => {
@@ -156,17 +229,15 @@ pub(in crate::http) async fn list(
     Ok(NoStore(StatusCode::OK, ApiKeys { keys, next }))
 }
 
-fn id<T: FromStr<Err = NotAnId>>(text: String) -> Result<T, Fault> {
-    text.parse().map_err(|NotAnId| Fault::malformed("Not an id"))
-}
-
 /// Makes a key of a machine.
 pub(in crate::http) async fn create(
     State(doorward): State<Doorward>,
     by: Admin<MakeKey>,
-    form: Form,
+    form: JsonForm<NewMachineKey>,
 ) -> Result<NoStore<CreatedApiKey>, Error> {
-    let made = keys::create_machine(&doorward, &by, by.scopes(), new_key(form, None)?).await?;
+    let NewMachineKey { name, scopes, limits } = form.read(&doorward)?;
+    let new = limits.key(name, scopes);
+    let made = keys::create_machine(&doorward, &by, by.scopes(), new).await?;
     Ok(NoStore(StatusCode::CREATED, made.into()))
 }
 

@@ -10,13 +10,14 @@ use crate::{
         order::RetryMail,
     },
     clock::Timestamp,
-    fault::Fault,
     http::{
         Error,
         admin::{Admin, MailRead},
         answer::NoStore,
-        query::Query,
+        form::form,
+        query::{Limit, Query},
     },
+    mail::MailId,
     store::QueuedMail,
 };
 
@@ -76,18 +77,22 @@ pub struct MailRetried {
     pub mails_due: usize,
 }
 
+form! {
+    pub(in crate::http) struct MailQuery {
+        /// The `next` of the previous page.
+        after: Option<MailId>,
+        /// How many at most.
+        limit: Limit<200, 200>,
+        ..Ignored
+    }
+}
+
 pub(in crate::http) async fn list(
     State(doorward): State<Doorward>,
     _: Admin<MailRead>,
-    mut query: Query,
+    query: Query<MailQuery>,
 ) -> Result<NoStore<Mails>, Error> {
-    const MAX_LIMIT: usize = 200;
-    let after = query.0.optional("after", |id| {
-        id.parse().map_err(|_| Fault::malformed("Expected the id of a mail"))
-    });
-    let (Ok(after), Ok(limit)) = (after, query.limit(MAX_LIMIT, MAX_LIMIT)) else {
-        return Err(query.0.into_error());
-    };
+    let MailQuery { after, limit } = query.read(&doorward)?;
     let MailPage { mails, next } = mail_queue::page(&doorward, after, limit).await?;
     let now = doorward.now();
     let mails = mails.into_iter().map(|queued| Mail::new(queued, now)).collect();

@@ -11,7 +11,7 @@ use crate::{
         Error,
         admin::OperatorOnly,
         answer::{NoContent, NoStore},
-        form::Form,
+        form::{JsonForm, form},
     },
     network::Arrival,
 };
@@ -23,15 +23,19 @@ pub struct Probe {
     pub nonce: String,
 }
 
+form! {
+    pub(in crate::http) struct ProbeForm as "Probe" {
+        /// The value of the header `X-Doorward-Probe`.
+        nonce: String,
+    }
+}
+
 pub(in crate::http) async fn expect(
     State(doorward): State<Doorward>,
     _: OperatorOnly,
-    mut form: Form,
+    form: JsonForm<ProbeForm>,
 ) -> Result<NoContent, Error> {
-    let nonce = form.required("nonce", Ok);
-    let (Ok(nonce), Ok(())) = (nonce, form.reject_misspelled()) else {
-        return Err(form.into_error());
-    };
+    let ProbeForm { nonce } = form.read(&doorward)?;
     doorward.probes().expect(nonce);
     Ok(NoContent)
 }

@@ -13,26 +13,32 @@ use crate::{
         Error,
         admin::{Admin, GuardsRead, UsersRead},
         answer::NoStore,
-        query::Query,
+        form::form,
+        query::{Flag, Limit, Query},
     },
 };
+
+form! {
+    pub(in crate::http) struct RefusalQuery {
+        /// Only those of the guard or policy with this name.
+        guard: Option<String>,
+        /// Only those that were admitted because the guard only reports, or only the others.
+        only_reported as "onlyReported": Option<Flag>,
+        /// The `next` of the previous page.
+        after: Option<String>,
+        /// How many at most.
+        limit: Limit<50, 500>,
+        ..Ignored
+    }
+}
 
 /// Lists the latest refusals of everybody.
 pub(in crate::http) async fn list(
     State(doorward): State<Doorward>,
     _: Admin<GuardsRead>,
-    mut query: Query,
+    query: Query<RefusalQuery>,
 ) -> Result<NoStore<RefusalPage>, Error> {
-    const DEFAULT_LIMIT: usize = 50;
-    const MAX_LIMIT: usize = 500;
-    let guard = query.0.optional("guard", Ok);
-    let only_reported = query.flag("onlyReported");
-    let after = query.0.optional("after", Ok);
-    let limit = query.limit(DEFAULT_LIMIT, MAX_LIMIT);
-    let (Ok(guard), Ok(only_reported), Ok(after), Ok(limit)) = (guard, only_reported, after, limit)
-    else {
-        return Err(query.0.into_error());
-    };
+    let RefusalQuery { guard, only_reported, after, limit } = query.read(&doorward)?;
     let filter = RefusalFilter { guard, only_reported };
     let page = refused::of_everybody(&doorward, &filter, after.as_deref(), limit);
     Ok(NoStore(StatusCode::OK, page))

@@ -1,7 +1,9 @@
 //! `POST /api/admin/users/{user}/secure`: ends everything by which somebody could be in an account that was taken over.
 
 use axum::{extract::State, http::StatusCode};
+use schemars::{Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use zeroize::Zeroizing;
 
 use super::target::Named;
@@ -14,7 +16,12 @@ use crate::{
     },
     event::AccessEnded,
     fault::Fault,
-    http::{Error, admin::Admin, answer::NoStore, form::Form},
+    http::{
+        Error,
+        admin::Admin,
+        answer::NoStore,
+        form::{FieldType, FormContext, JsonForm, flag, form, text},
+    },
 };
 
 /// What ended, and how the person gets in again.
@@ -77,23 +84,58 @@ impl From<SecuredAccount> for Secured {
     }
 }
 
+form! {
+    pub(in crate::http) struct SecureForm as "SecureOptions" {
+        /// Which second factors are removed: `all`, `none`, or those added within this time.
+        factors as "removeFactors": Option<RemovedFactors>,
+        /// `false` if somebody else may read the mail of the user: then the answer has a code.
+        may_mail as "mail": Option<MayMail>,
+        ..Refused
+    }
+}
+
+/// Whether the user may be mailed.
+pub(in crate::http) struct MayMail;
+
+impl MayMail {
+    const DEFAULT: bool = true;
+}
+
+impl FieldType for MayMail {
+    type Parsed = bool;
+
+    fn parse(sent: Value, _: FormContext<'_>) -> Result<bool, Fault> {
+        flag(sent)
+    }
+
+    fn schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "boolean", "default": Self::DEFAULT })
+    }
+}
+
+impl FieldType for RemovedFactors {
+    type Parsed = Self;
+
+    fn parse(sent: Value, _: FormContext<'_>) -> Result<Self, Fault> {
+        let fault = || Fault::malformed("Expected all, none, or a time such as 30d");
+        Self::parse(&text(sent)?).ok_or_else(fault)
+    }
+
+    fn schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "pattern": "^(all|none|[0-9]+[smhd])$", "default": "30d" })
+    }
+}
+
 pub(in crate::http) async fn secure(
     State(doorward): State<Doorward>,
     admin: Admin<Secure>,
     Named(user): Named<String>,
-    mut form: Form,
+    form: JsonForm<SecureForm>,
 ) -> Result<NoStore<Secured>, Error> {
     let user = admin.subject(&doorward, &user).await?;
-    let factors = form.optional("removeFactors", |text| {
-        RemovedFactors::parse(&text)
-            .ok_or_else(|| Fault::malformed("Expected all, none, or a time such as 30d"))
-    });
-    let may_mail = form.optional_flag("mail");
-    let (Ok(factors), Ok(may_mail), Ok(())) = (factors, may_mail, form.reject_unknown()) else {
-        return Err(form.into_error());
-    };
+    let SecureForm { factors, may_mail } = form.read(&doorward)?;
     let factors = factors.unwrap_or(RemovedFactors::DEFAULT);
-    let order = Secure { factors, may_mail: may_mail.unwrap_or(true) };
+    let order = Secure { factors, may_mail: may_mail.unwrap_or(MayMail::DEFAULT) };
     let secured = admin.carry_out(&doorward, order, &user).await?;
     Ok(NoStore(StatusCode::OK, secured.into()))
 }

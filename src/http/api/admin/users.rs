@@ -29,8 +29,8 @@ use crate::{
         Error,
         admin::{Admin, UsersRead},
         answer::{NoContent, NoStore},
-        form::Form,
-        query::Query,
+        form::{CheckedLater, JsonForm, NewPassword, form},
+        query::{Flag, Limit, Query},
     },
     user::{ApiKey, Email, HeldFactors, Name, User, UserId},
 };
@@ -111,21 +111,45 @@ impl From<&User> for UserInfo {
 /// The most users of a page.
 pub const MAX_PAGE: usize = 1000;
 
+form! {
+    pub(in crate::http) struct UserQuery {
+        /// How many.
+        limit: Limit<50, MAX_PAGE>,
+        /// Only disabled users.
+        disabled: Option<Flag>,
+        /// Where the page starts: `next` of the page before.
+        after: Option<String>,
+        /// Words, in any letter case. With each of them, a word of the name or the address begins: `ada lov` finds Ada Lovelace, and
+        /// `example.com` every address there. Parts within a word find nothing: `car` finds Carl, `arl` does not.
+        text: Option<String>,
+        /// Only users with this role.
+        role: Option<String>,
+    }
+}
+
+form! {
+    pub(in crate::http) struct NewUserForm as "NewUser" {
+        name: CheckedLater<Name>,
+        email: CheckedLater<Email>,
+        password: Option<CheckedLater<NewPassword>>,
+    }
+}
+
+form! {
+    pub(in crate::http) struct UserChangeForm as "UserChange" {
+        name: Option<Name>,
+        email: Option<Email>,
+        email_verified as "emailVerified": Option<bool>,
+        disabled: Option<bool>,
+    }
+}
+
 pub(in crate::http) async fn list(
     State(doorward): State<Doorward>,
     _: Admin<UsersRead>,
-    mut query: Query,
+    query: Query<UserQuery>,
 ) -> Result<NoStore<Users>, Error> {
-    const PAGE: usize = 50;
-    let (limit, disabled) = (query.limit(PAGE, MAX_PAGE), query.flag("disabled"));
-    let form = &mut query.0;
-    let after = form.optional("after", Ok);
-    let (text, role) = (form.optional("text", Ok), form.optional("role", Ok));
-    let (Ok(limit), Ok(disabled), Ok(after), Ok(text), Ok(role), Ok(())) =
-        (limit, disabled, after, text, role, form.reject_misspelled())
-    else {
-        return Err(query.0.into_error());
-    };
+    let UserQuery { limit, disabled, after, text, role } = query.read(&doorward)?;
     let filter = UserFilter { text, role, disabled: disabled.unwrap_or_default() };
     let UserPage { users, next } =
         search::page(&doorward, after.as_deref(), limit, &filter).await?;
@@ -137,16 +161,10 @@ pub(in crate::http) async fn create(
     State(doorward): State<Doorward>,
     admin: Admin<AddUser>,
     headers: HeaderMap,
-    mut form: Form,
+    form: JsonForm<NewUserForm>,
 ) -> Result<Response, Error> {
     let id = repeated::id_of(&doorward, &admin, "user", &headers)?.map(UserId::from_uuid);
-    let (name, email) = (form.required("name", Ok), form.required("email", Ok));
-    let password = form.optional("password", Ok);
-    let (Ok(name), Ok(email), Ok(password), Ok(())) =
-        (name, email, password, form.reject_misspelled())
-    else {
-        return Err(form.into_error());
-    };
+    let NewUserForm { name, email, password } = form.read(&doorward)?;
     let user = NewUser::new(name, email);
     let user = match password {
         Some(password) => user.password(password),
@@ -176,17 +194,10 @@ pub(in crate::http) async fn change(
     admin: Admin<Edit>,
     Named(user): Named<String>,
     headers: HeaderMap,
-    mut form: Form,
+    form: JsonForm<UserChangeForm>,
 ) -> Result<Response, Error> {
     let user = admin.subject(&doorward, &user).await?;
-    let (name, email) = (form.optional("name", Name::parse), form.optional("email", Email::parse));
-    let verified = form.optional_flag("emailVerified");
-    let disabled = form.optional_flag("disabled");
-    let (Ok(name), Ok(email), Ok(email_verified), Ok(disabled), Ok(())) =
-        (name, email, verified, disabled, form.reject_misspelled())
-    else {
-        return Err(form.into_error());
-    };
+    let UserChangeForm { name, email, email_verified, disabled } = form.read(&doorward)?;
     // After the body: a request that would be refused without its precondition is refused for that (RFC 9110, 13.2.1).
     let version = expected(&headers, &user)?;
     let edit = Edit { name, email, email_verified, disabled, version };

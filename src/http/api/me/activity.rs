@@ -12,9 +12,14 @@ use crate::{
         audit::{self, AuditEvent},
     },
     audit::Record,
-    event::EventOutcome,
-    fault::Fault,
-    http::{Error, answer::NoStore, bearer::Bearer, query::Query},
+    event::{EventId, EventOutcome},
+    http::{
+        Error,
+        answer::NoStore,
+        bearer::Bearer,
+        form::form,
+        query::{Limit, Query},
+    },
     user::UserId,
 };
 
@@ -53,15 +58,22 @@ impl OwnEvent {
     }
 }
 
+form! {
+    pub(crate) struct ActivityQuery {
+        /// The `next` of the previous page.
+        after: Option<EventId>,
+        /// How many at most.
+        limit: Limit<50, 200>,
+        ..Ignored
+    }
+}
+
 pub(crate) async fn activity(
     State(doorward): State<Doorward>,
     user_id: Bearer<Authenticated>,
-    mut query: Query,
+    query: Query<ActivityQuery>,
 ) -> Result<NoStore<Activity>, Error> {
-    let not_an_id = || Fault::malformed("Expected an id");
-    let after = query.0.optional("after", |id| id.parse().map_err(|_| not_an_id()));
-    let limit = query.limit(50, 200);
-    let (Ok(after), Ok(limit)) = (after, limit) else { return Err(query.0.into_error()) };
+    let ActivityQuery { after, limit } = query.read(&doorward)?;
     let page = audit::activity_of(&doorward, *user_id, after, limit).await?;
     let next = page.next.map(|id| id.to_string());
     let events = page.events.into_iter().map(|event| OwnEvent::new(event, *user_id)).collect();

@@ -6,20 +6,28 @@ use crate::{
     Doorward,
     access::policy::SignedIn,
     account::{leave::leave, proof::Proof},
-    http::{Error, answer::NoContent, bearer::Bearer, form::Form},
+    http::{
+        Error,
+        answer::NoContent,
+        bearer::Bearer,
+        form::{CurrentPassword, FormContext, JsonForm, form},
+    },
     network::Requester,
 };
+
+form! {
+    pub(crate) struct AccountDeletion {
+        password: CurrentPassword,
+    }
+}
 
 pub(crate) async fn delete(
     State(doorward): State<Doorward>,
     caller: Bearer<SignedIn>,
     requester: Requester,
-    mut form: Form,
+    form: JsonForm<AccountDeletion>,
 ) -> Result<NoContent, Error> {
-    let password = form.current_password("password", &caller.user);
-    let (Ok(password), Ok(())) = (password, form.reject_misspelled()) else {
-        return Err(form.into_error());
-    };
+    let AccountDeletion { password } = form.read(FormContext::of(&doorward, &caller.user))?;
     leave(&doorward, &caller, Proof::of(&caller, password), &requester).await?;
     Ok(NoContent)
 }

@@ -4,26 +4,25 @@ use axum::{
     extract::{Path, State, rejection::PathRejection},
     http::StatusCode,
 };
+use schemars::{Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::{
     Doorward,
     access::policy::SignedIn,
     account::{
-        factor::{
-            Enrolled,
-            passkey::{self, MadePasskey},
-            recovery_codes, totp,
-        },
+        factor::{Enrolled, passkey, recovery_codes, totp},
         trusted_devices,
     },
-    credential::{factor::FactorKind, passkey::PostedRegistration, recovery_code::RecoveryCode},
+    credential::{factor::FactorKind, recovery_code::RecoveryCode},
     fault::Fault,
     http::{
         Error,
         answer::{NoContent, NoStore},
         bearer::Bearer,
-        form::{FaultRecorded, Form},
+        factor_forms::PostedPasskey,
+        form::{FieldType, Flattened, FormContext, JsonForm, form, text},
         webauthn::CreationOptions,
     },
     network::Requester,
@@ -152,6 +151,51 @@ pub(crate) struct PasskeyToMake {
     public_key: CreationOptions,
 }
 
+form! {
+    pub(crate) struct TotpConfirmation {
+        setup: String,
+        /// The current code of the app.
+        code: String,
+    }
+}
+
+form! {
+    pub(crate) struct PasskeyKind {
+        /// `key`: one that only counts after a password, and need not ask for a PIN.
+        kind: Option<FactorKind>,
+    }
+}
+
+/// What a browser can make.
+impl FieldType for FactorKind {
+    type Parsed = Self;
+
+    fn parse(sent: Value, _: FormContext<'_>) -> Result<Self, Fault> {
+        match text(sent)?.as_str() {
+            "passkey" => Ok(Self::Passkey),
+            "key" => Ok(Self::SecurityKey),
+            _ => Err(Fault::malformed("Must be passkey or key")),
+        }
+    }
+
+    fn schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "enum": ["passkey", "key"] })
+    }
+}
+
+form! {
+    pub(crate) struct NewPasskeyForm as "NewPasskey" {
+        setup: String,
+        made: Flattened<PostedPasskey>,
+    }
+}
+
+form! {
+    pub(crate) struct PasskeyName {
+        name: Name,
+    }
+}
+
 pub(crate) async fn list(
     State(doorward): State<Doorward>,
     caller: Bearer<SignedIn>,
@@ -173,12 +217,9 @@ pub(crate) async fn confirm_totp(
     State(doorward): State<Doorward>,
     caller: Bearer<SignedIn>,
     requester: Requester,
-    mut form: Form,
+    form: JsonForm<TotpConfirmation>,
 ) -> Result<NoStore<AddedFactor>, Error> {
-    let (setup, code) = (form.required("setup", Ok), form.required("code", Ok));
-    let (Ok(setup), Ok(code), Ok(())) = (setup, code, form.reject_misspelled()) else {
-        return Err(form.into_error());
-    };
+    let TotpConfirmation { setup, code } = form.read(&doorward)?;
     let enrolled = totp::confirm(&doorward, &caller, &setup, &code, &requester).await?;
     Ok(AddedFactor::new(enrolled, &doorward).await)
 }
@@ -195,37 +236,23 @@ pub(crate) async fn remove_totp(
 pub(crate) async fn begin_passkey(
     State(doorward): State<Doorward>,
     caller: Bearer<SignedIn>,
-    mut form: Form,
+    form: JsonForm<PasskeyKind>,
 ) -> Result<NoStore<PasskeyToMake>, Error> {
-    let kind = form.optional("kind", parse_kind);
-    let (Ok(kind), Ok(())) = (kind, form.reject_misspelled()) else {
-        return Err(form.into_error());
-    };
+    let PasskeyKind { kind } = form.read(&doorward)?;
     let kind = kind.unwrap_or(FactorKind::Passkey);
     let new = passkey::begin(&doorward, &caller, kind).await?;
     let public_key = CreationOptions::new(&new, &caller.user, doorward.settings().service_name());
     Ok(NoStore(StatusCode::OK, PasskeyToMake { setup: new.setup, public_key }))
 }
 
-fn parse_kind(sent: String) -> Result<FactorKind, Fault> {
-    match sent.as_str() {
-        "passkey" => Ok(FactorKind::Passkey),
-        "key" => Ok(FactorKind::SecurityKey),
-        _ => Err(Fault::malformed("Must be passkey or key")),
-    }
-}
-
 pub(crate) async fn add_passkey(
     State(doorward): State<Doorward>,
     caller: Bearer<SignedIn>,
     requester: Requester,
-    mut form: Form,
+    form: JsonForm<NewPasskeyForm>,
 ) -> Result<NoStore<AddedFactor>, Error> {
-    let (setup, made) = (form.required("setup", Ok), form.made_passkey());
-    let (Ok(setup), Ok(made), Ok(())) = (setup, made, form.reject_misspelled()) else {
-        return Err(form.into_error());
-    };
-    let enrolled = passkey::enrol(&doorward, &caller, &setup, made, &requester).await?;
+    let NewPasskeyForm { setup, made } = form.read(&doorward)?;
+    let enrolled = passkey::enrol(&doorward, &caller, &setup, made.into(), &requester).await?;
     Ok(AddedFactor::new(enrolled, &doorward).await)
 }
 
@@ -234,11 +261,9 @@ pub(crate) async fn rename_passkey(
     caller: Bearer<SignedIn>,
     requester: Requester,
     id: Result<Path<String>, PathRejection>,
-    mut form: Form,
+    form: JsonForm<PasskeyName>,
 ) -> Result<NoContent, Error> {
-    let (Ok(name), Ok(())) = (form.required("name", Name::parse), form.reject_misspelled()) else {
-        return Err(form.into_error());
-    };
+    let PasskeyName { name } = form.read(&doorward)?;
     passkey::rename(&doorward, &caller, parse_id(id)?, &name, &requester).await?;
     Ok(NoContent)
 }
@@ -276,15 +301,4 @@ pub(crate) async fn remove_device(
 /// An invalid id gets the same answer as an unknown one.
 fn parse_id(id: Result<Path<String>, PathRejection>) -> Result<FactorId, Error> {
     id.ok().and_then(|Path(id)| id.parse().ok()).ok_or(Error::NotFound)
-}
-
-impl Form {
-    /// The fields `credential` and `name`: a passkey that a browser has made.
-    pub(in crate::http) fn made_passkey(&mut self) -> Result<MadePasskey, FaultRecorded> {
-        let name = self.optional("name", Name::parse);
-        let posted = self.object::<PostedRegistration>("credential")?;
-        let Some(posted) = posted else { return self.record("credential", Fault::REQUIRED) };
-        let transports = posted.transports();
-        Ok(MadePasskey { response: posted.into(), transports, name: name? })
-    }
 }

@@ -15,20 +15,32 @@ use crate::{
     http::{
         Error,
         answer::{NoContent, NoStore},
-        api::admin::keys::{ApiKeyInfo, CreatedApiKey, new_key},
+        api::admin::keys::{ApiKeyInfo, CreatedApiKey, KeyLimits},
         bearer::Bearer,
-        form::Form,
+        form::{Flattened, Json, JsonForm, form},
     },
     network::Requester,
+    user::Name,
 };
+
+form! {
+    pub(crate) struct NewPersonalKey {
+        name: Name,
+        /// What it is for; every guard that takes keys by default.
+        scopes: Option<Json<Vec<String>>>,
+        limits: Flattened<KeyLimits>,
+        ..Refused
+    }
+}
 
 pub(crate) async fn create(
     State(doorward): State<Doorward>,
     caller: Bearer<SignedIn>,
     requester: Requester,
-    form: Form,
+    form: JsonForm<NewPersonalKey>,
 ) -> Result<NoStore<CreatedApiKey>, Error> {
-    let new = new_key(form, Some(EVERY_GUARD))?;
+    let NewPersonalKey { name, scopes, limits } = form.read(&doorward)?;
+    let new = limits.key(name, scopes.unwrap_or_else(|| vec![EVERY_GUARD.to_owned()]));
     let made = keys::create_personal(&doorward, &caller, new, &requester).await?;
     Ok(NoStore(StatusCode::CREATED, made.into()))
 }

@@ -6,21 +6,30 @@ use crate::{
     Doorward,
     access::policy::SignedIn,
     account::{password, proof::Proof},
-    http::{Error, answer::NoContent, bearer::Bearer, form::Form},
+    http::{
+        Error,
+        answer::NoContent,
+        bearer::Bearer,
+        form::{CurrentPassword, FormContext, JsonForm, NewPassword, form},
+    },
     network::Requester,
 };
+
+form! {
+    pub(crate) struct PasswordChange {
+        current: CurrentPassword,
+        new: NewPassword,
+    }
+}
 
 pub(crate) async fn change(
     State(doorward): State<Doorward>,
     caller: Bearer<SignedIn>,
     requester: Requester,
-    mut form: Form,
+    form: JsonForm<PasswordChange>,
 ) -> Result<NoContent, Error> {
-    let current = form.current_password("current", &caller.user);
-    let new = form.required("new", |sent| password::parse(&doorward, &caller.user, sent));
-    let (Ok(current), Ok(new), Ok(())) = (current, new, form.reject_misspelled()) else {
-        return Err(form.into_error());
-    };
+    let context = FormContext::of(&doorward, &caller.user);
+    let PasswordChange { current, new } = form.read(context)?;
     password::change(&doorward, &caller, Proof::of(&caller, current), new, &requester).await?;
     Ok(NoContent)
 }

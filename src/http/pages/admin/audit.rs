@@ -16,7 +16,7 @@ use crate::{
         Error,
         admin::AuditRead,
         answer::{NO_STORE, NOSNIFF},
-        audit_filter::filter,
+        audit_filter::EventFilter,
         form::PageForm,
         query::Query,
     },
@@ -25,14 +25,19 @@ use crate::{
 
 pub(in crate::http) async fn show(
     visit: AdminVisit<AuditRead>,
-    mut query: Query,
+    query: Query<EventFilter>,
 ) -> Result<Response, Error> {
     let doorward = visit.doorward();
-    let typed = ["user", "kind", "from", "to"].map(|name| (name, query.0.typed(name)));
+    let typed = ["user", "kind", "from", "to"].map(|name| (name, query.form.typed(name)));
     let after = visit.parameter("after").and_then(|after| after.parse().ok());
-    let (page, faults) = match filter(doorward, &mut query.0).await? {
-        Some(filter) => (Some(audit::list(doorward, &filter, after, PAGE_ROWS).await?), Vec::new()),
-        None => (None, query.0.into_faults()),
+    let filter = match query.read(doorward) {
+        Ok(events) => events.filter(doorward).await,
+        Err(error) => Err(error),
+    };
+    let (page, faults) = match filter {
+        Ok(filter) => (Some(audit::list(doorward, &filter, after, PAGE_ROWS).await?), Vec::new()),
+        Err(Error::Invalid(faults)) => (None, faults),
+        Err(error) => return Err(error),
     };
     let events = page.as_ref().map_or(&[][..], |page| &page.events);
     let words = |fault: Fault| visit.texts().field_fault(fault.into());

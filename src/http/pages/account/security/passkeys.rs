@@ -19,11 +19,12 @@ use super::{
 use crate::{
     account::{
         self,
-        factor::passkey::{NewPasskey, begin, enrol, remove, rename},
+        factor::passkey::{MadePasskey, NewPasskey, begin, enrol, remove, rename},
     },
     credential::factor::FactorKind,
     http::{
         Error,
+        factor_forms::PostedPasskey,
         form::{FaultRecorded, PageForm},
         webauthn::{CreationOptions, json},
     },
@@ -71,7 +72,7 @@ async fn add(
 ) -> Result<Response, Error> {
     let app = AppTarget::open(visit.doorward(), form.typed("for"));
     let (setup, typed) = (form.typed("setup"), form.typed("name"));
-    let failure = match form.made_passkey() {
+    let failure = match form.fields::<PostedPasskey>(visit.doorward()).map(MadePasskey::from) {
         Ok(made) => {
             let (doorward, caller) = (visit.doorward(), &visit.caller);
             match enrol(doorward, caller, &setup, made, &visit.requester).await {

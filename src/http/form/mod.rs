@@ -1,4 +1,8 @@
-//! The body of a request, JSON or the form of a page, parsed field by field, so that one answer lists every fault.
+//! The body of a request, JSON or the form of a page, parsed field by field, so that one answer lists every fault. `declared.rs`
+//! has forms whose fields are stated once, and `field.rs` the types of their fields.
+
+mod declared;
+mod field;
 
 use std::{
     borrow::Cow,
@@ -16,19 +20,24 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use percent_encoding::percent_decode;
 use serde::{
     Deserializer,
-    de::{DeserializeOwned, IgnoredAny, MapAccess, Visitor},
+    de::{IgnoredAny, MapAccess, Visitor},
 };
 use serde_json::Value;
 use zeroize::{Zeroize, Zeroizing};
 
+pub(super) use self::{
+    declared::{
+        CurrentPassword, Flattened, FormField, FormPart, JsonForm, ObjectSchema, Others, form,
+    },
+    field::{CheckedLater, FieldType, FormContext, Json, NewPassword, flag, json, text, uuid},
+};
 use super::error::Error;
 use crate::{
     Doorward,
     credential::password::Password,
     fault::{Fault, json_type},
     spelling::{is_misspelling, suggest},
-    token::one_time::{LinkOrCode, OneTimeSecret, SecretDigest},
-    user::{EmailKey, User},
+    user::User,
 };
 
 /// The fields of a JSON object or of the form of a page, and the faults of those checked so far.
@@ -44,7 +53,7 @@ pub(super) struct Form {
 
 /// The most fields of a form, and the most values in a JSON body, nested ones included. Each costs memory and time before any
 /// handler looks at it.
-const MAX_FIELDS: usize = 100;
+pub(super) const MAX_FIELDS: usize = 100;
 
 /// A field is not valid, and the form has recorded the fault.
 pub(super) struct FaultRecorded;
@@ -81,60 +90,50 @@ impl Form {
         field: &'static str,
         parse: impl FnOnce(String) -> Result<T, Fault>,
     ) -> Result<Option<T>, FaultRecorded> {
-        match self.fields.remove(field) {
-            None => {
-                self.missing.push(field);
-                Ok(None)
-            }
-            Some(value) => {
-                self.found.push(field);
-                match value {
-                    Value::String(text) => {
-                        parse(text).map(Some).or_else(|fault| self.record(field, fault))
-                    }
-                    other => self.record(field, Fault::wrong_type("string", json_type(&other))),
-                }
-            }
-        }
+        self.parsed(field, |sent| parse(text(sent)?))
     }
 
-    /// A field that is an object or absent. Pages send it as text.
-    pub(super) fn object<T: DeserializeOwned>(
+    /// A field of any JSON type that may be absent.
+    pub(super) fn parsed<T>(
         &mut self,
         field: &'static str,
+        parse: impl FnOnce(Value) -> Result<T, Fault>,
     ) -> Result<Option<T>, FaultRecorded> {
-        let Some(value) = self.fields.remove(field) else {
-            self.missing.push(field);
-            return Ok(None);
-        };
-        self.found.push(field);
-        let parsed = match value {
-            Value::String(text) => serde_json::from_str(&text),
-            value => T::deserialize(value),
-        };
-        parsed
-            .map(Some)
-            .or_else(|error| self.record(field, Fault::malformed(format!("Not valid: {error}"))))
-    }
-
-    /// A field that is `true`, `false` or absent.
-    pub(super) fn optional_flag(
-        &mut self,
-        field: &'static str,
-    ) -> Result<Option<bool>, FaultRecorded> {
         match self.fields.remove(field) {
             None => {
                 self.missing.push(field);
                 Ok(None)
             }
-            Some(value) => {
+            Some(sent) => {
                 self.found.push(field);
-                match value {
-                    Value::Bool(flag) => Ok(Some(flag)),
-                    other => self.record(field, Fault::wrong_type("boolean", json_type(&other))),
-                }
+                parse(sent).map(Some).or_else(|fault| self.record(field, fault))
             }
         }
+    }
+
+    /// The fields of a declared form, or an error with every fault.
+    pub(super) fn read<'a, T: FormPart>(
+        mut self,
+        context: impl Into<FormContext<'a>>,
+    ) -> Result<T, Error> {
+        let fields = self.fields(context);
+        let others = match T::OTHERS {
+            Others::Ignored => Ok(()),
+            Others::Misspelled => self.reject_misspelled(),
+            Others::Refused => self.reject_unknown(),
+        };
+        match (fields, others) {
+            (Ok(fields), Ok(())) => Ok(fields),
+            _ => Err(self.into_error()),
+        }
+    }
+
+    /// The fields of a declared form, for a page that has others as well.
+    pub(super) fn fields<'a, T: FormPart>(
+        &mut self,
+        context: impl Into<FormContext<'a>>,
+    ) -> Result<T, FaultRecorded> {
+        T::read(self, context.into())
     }
 
     /// All fields, unchecked.
@@ -187,18 +186,6 @@ impl Form {
             Some(_) => self.required(field, parse).map(Some),
             None => self.optional(field, parse),
         }
-    }
-
-    /// The fields `code` and `email`: the secret of a mailed link, or a mailed code and the address that it was sent to.
-    pub(super) fn presented(&mut self) -> Result<LinkOrCode, FaultRecorded> {
-        let code = self.required("code", |sent| Ok(Zeroizing::new(sent)));
-        let email = self.optional("email", |typed| Ok(EmailKey::of(&typed)));
-        Ok(LinkOrCode::parse(&code?, email?))
-    }
-
-    /// The field `code`: the secret of a mailed link, where no code can be typed.
-    pub(super) fn link_secret(&mut self) -> Result<SecretDigest, FaultRecorded> {
-        self.required("code", |sent| Ok(OneTimeSecret::unchecked(sent.trim().to_owned()).digest()))
     }
 
     /// A field as it was typed, to show it again. Not for passwords.
