@@ -9,6 +9,8 @@ use std::{
 use chrono::{DateTime, SecondsFormat};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
+use crate::json_schema::text_schema;
+
 /// Milliseconds since the beginning of 1970, UTC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Timestamp(i64);
@@ -85,6 +87,8 @@ impl Serialize for Timestamp {
         serializer.collect_str(self)
     }
 }
+
+text_schema!(Timestamp { "format": "date-time" });
 
 /// As [`Timestamp::parse`] reads it.
 impl<'de> Deserialize<'de> for Timestamp {

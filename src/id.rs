@@ -40,6 +40,8 @@ macro_rules! id {
             }
         }
 
+        $crate::json_schema::text_schema!($name { "format": "uuid" });
+
         impl<'de> serde::Deserialize<'de> for $name {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 let text = String::deserialize(deserializer)?;

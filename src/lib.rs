@@ -113,6 +113,7 @@ mod id;
 #[cfg(feature = "internals")]
 #[doc(hidden)]
 pub mod internals;
+mod json_schema;
 mod language;
 mod log;
 mod mail;

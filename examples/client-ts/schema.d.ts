@@ -1750,46 +1750,323 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
-        /** @description 2 to 200 characters after trimming, without control characters, bidirectional controls and separators of lines */
-        Name: string;
-        /** @description An e-mail address, with at most 64 characters before the @ */
-        Email: string;
-        /**
-         * Format: password
-         * @description With `password.refuse_common`, common passwords, the user's own name or address, and names of the service are refused
-         */
-        NewPassword: string;
-        /** @description A JWT, which is sent as a bearer token */
-        Token: string;
-        /** @description A user without a password cannot log in with one. Unknown members are ignored, except misspellings of missing ones */
-        Registration: {
-            name: components["schemas"]["Name"];
-            email: components["schemas"]["Email"];
-            password?: components["schemas"]["NewPassword"];
-            /** @description The secret of an invitation, or its code of 8 digits */
-            invitation?: string;
+        /** @description A page of the events that concern the user */
+        Activity: {
+            /** @description Newest first */
+            events: components["schemas"]["ActivityEvent"][];
+            /** @description The value of `after` for the next page, if there is one */
+            next?: string;
         };
-        Registered: {
-            /** Format: uuid */
+        /** @description An event as the user sees it whom it concerns. Who else has caused it, and from where, is not theirs to know */
+        ActivityEvent: {
             id: string;
-            token: components["schemas"]["Token"];
+            /** Format: date-time */
+            at: string;
+            kind: string;
+            outcome: "success" | "failure";
+            /** @description Who has caused an event, as its user sees it */
+            by: "you" | "unknown" | "administrator" | "service";
+            address?: string;
+            userAgent?: string;
+            /** @description What else is known, depending on the kind */
+            details?: {
+                [key: string]: unknown;
+            };
         };
-        Credentials: {
-            email: string;
-            /** Format: password */
-            password: string;
-        };
-        Signed: {
+        /** @description The token of the session, which has proved the new factor, and the recovery codes that come with the first factor */
+        AddedFactor: {
+            /** @description Replaces the token of the session, which has proved the new factor */
             token: components["schemas"]["Token"];
+            /** @description Only with the first factor. They are shown once */
+            recoveryCodes?: components["schemas"]["RecoveryCode"][];
         };
         Address: {
             email: components["schemas"]["Email"];
         };
-        MailedCode: {
-            /** @description The secret of a mailed link, or the mailed code of 8 digits, which needs `email` */
-            code: string;
-            /** @description The address that the mail was sent to */
-            email?: string;
+        /** @description An invitation as an administrator sees it */
+        AnyInvitation: {
+            /** Format: uuid */
+            id: string;
+            email: string;
+            /** @description The roles that the new user gets */
+            roles: string[];
+            /**
+             * Format: uuid
+             * @description The id of the user who has made it; none if it was the operator or the key of a machine
+             */
+            invitedBy: string | null;
+            mailed: boolean;
+            /** Format: date-time */
+            createdAt: string;
+            /** Format: date-time */
+            expiresAt: string;
+        };
+        /** @description A new invitation, and what its holder registers with unless it is mailed */
+        AnyMadeInvitation: {
+            /** Format: uuid */
+            id: string;
+            email: string;
+            /** @description The roles that the new user gets */
+            roles: string[];
+            /**
+             * Format: uuid
+             * @description The id of the user who has made it; none if it was the operator or the key of a machine
+             */
+            invitedBy: string | null;
+            mailed: boolean;
+            /** Format: date-time */
+            createdAt: string;
+            /** Format: date-time */
+            expiresAt: string;
+            /** @description The link to the sign-up page; none without pages */
+            link?: string;
+            /** @description The secret in the link */
+            secret?: string;
+            /** @description The code that can be typed */
+            code?: string;
+        };
+        /** @description A key as its owner and the operator see it */
+        ApiKey: {
+            /** Format: uuid */
+            id: string;
+            /** @enum {string} */
+            kind: "machine" | "personal";
+            name: string;
+            /** @description `guard:*`, `guard:` and the name of a guard, or scopes of the admin API */
+            scopes: string[];
+            /** @description The condition in CEL under which it counts */
+            allow?: string;
+            /**
+             * Format: uuid
+             * @description The owner of a personal key
+             */
+            userId?: string;
+            /** @description The name of the owner. Only lists of administrators have it */
+            userName?: string;
+            /** @description The address of the owner. Only lists of administrators have it */
+            userEmail?: string;
+            /** Format: date-time */
+            createdAt: string;
+            /** Format: date-time */
+            expiresAt: string;
+            /**
+             * Format: date-time
+             * @description Accurate to 5 minutes
+             */
+            lastUsedAt: string | null;
+            /** Format: date-time */
+            revokedAt?: string;
+        };
+        /** @description Some keys, the newest first */
+        ApiKeys: {
+            keys: components["schemas"]["ApiKey"][];
+            /**
+             * Format: uuid
+             * @description What `after` has to be for more
+             */
+            next: string | null;
+        };
+        /** @description How a request arrived */
+        Arrival: {
+            /** @description The other end of the connection: the client, or the last proxy */
+            peer: string | null;
+            /** @description Whether the peer is in `trusted_proxies` */
+            isTrusted: boolean;
+            /** @description The address that limits and guards count as the client */
+            client: string | unknown | unknown;
+            /** @description `X-Forwarded-For` */
+            forwardedFor: string | null;
+            /** @description `X-Forwarded-Proto` */
+            forwardedProto: string | null;
+        };
+        /** @description Who did it */
+        AuditActor: {
+            /** @constant */
+            type: "user";
+            id: string;
+        } | {
+            /** @constant */
+            type: "key";
+            id: string;
+            /** @description The user whose key it is, unless it is that of a machine */
+            owner?: string;
+        } | {
+            /** @constant */
+            type: "operator";
+            name?: string;
+        } | {
+            /** @constant */
+            type: "unknown";
+        } | {
+            /** @constant */
+            type: "service";
+        };
+        /** @description The signed state of the trail, and the keys that verify it */
+        AuditCheckpoint: {
+            /** @description The text of C2SP `tlog-checkpoint` */
+            checkpoint: string;
+            /** @description The public key of the log, as a `vkey` of C2SP `signed-note` */
+            key: string;
+            /** @description The public key with which this installation cosigns the checkpoints of others */
+            witnessKey: string;
+        };
+        /** @description What happened on one day, in UTC */
+        AuditDay: {
+            /** Format: date */
+            day: string;
+            signIns: number;
+            failedSignIns: number;
+            signUps: number;
+        };
+        /** @description How much happened on each day */
+        AuditDays: {
+            days: components["schemas"]["AuditDay"][];
+        };
+        /** @description An event as an administrator sees it */
+        AuditEvent: {
+            /** @description The place in the tree. Missing for up to a minute */
+            number?: number;
+            id: string;
+            /** Format: date-time */
+            at: string;
+            kind: string;
+            outcome: "success" | "failure";
+            actor: components["schemas"]["AuditActor"];
+            /** @description The id of the user whom it concerns */
+            subject?: string;
+            /** @description The address of the client. Erased with the account of its person */
+            address?: string;
+            /** @description The program of the client. Erased with the account of its person */
+            userAgent?: string;
+            requestId?: string;
+            /** @description What else is known, depending on the kind */
+            details?: {
+                [key: string]: unknown;
+            };
+        };
+        /** @description A page of events */
+        AuditEvents: {
+            /** @description Newest first */
+            events: components["schemas"]["AuditEvent"][];
+            /** @description The value of `after` for the next page, if there is one */
+            next?: string;
+        };
+        /** @description Something that is wrong */
+        AuditFinding: {
+            /** @constant */
+            finding: "changed";
+            number: number;
+            id: string;
+        } | {
+            /** @constant */
+            finding: "removed";
+            first: number;
+            last: number;
+        } | {
+            /** @constant */
+            finding: "reordered";
+            number: number;
+            id: string;
+            belongs_at: number;
+        } | {
+            /** @constant */
+            finding: "inserted";
+            id: string;
+        } | {
+            /** @constant */
+            finding: "cutOff";
+            first: number;
+            last: number;
+        } | {
+            /** @constant */
+            finding: "notContinued";
+            after: number;
+            checkpoint: number;
+        } | {
+            /** @constant */
+            finding: "erased";
+            id: string;
+        } | {
+            /** @constant */
+            finding: "hashesChanged";
+            tile: string;
+        } | {
+            /** @constant */
+            finding: "marksChanged";
+            tile: string;
+        } | {
+            /** @constant */
+            finding: "treeChanged";
+        } | {
+            /** @constant */
+            finding: "notSigned";
+            checkpoint: number;
+        };
+        /** @description A proof that an event is in the trail */
+        AuditProof: {
+            /** @description The text of C2SP `tlog-proof` */
+            proof: string;
+            /** @description The public key that verifies it */
+            key: string;
+        };
+        /** @description The result of a verification */
+        AuditReport: {
+            /** @description How many events the tree has */
+            size: number;
+            /** @description How many of them are stored. The others have reached the end of their retention, or were removed */
+            stored: number;
+            /** @description How many events have no place in the tree yet */
+            waiting: number;
+            /** @description How many events were marked with a secret that is lost. Only checkpoints of then tell whether they were changed */
+            markedBefore: number;
+            /** @description How many checkpoints the trail was compared with */
+            checkpoints: number;
+            findings: components["schemas"]["AuditFinding"][];
+            /** @description How many further findings there are */
+            more: number;
+        };
+        /** @description A part that fails */
+        AuditTrouble: {
+            /** @description Something that protects the audit trail and can fail */
+            part: "witness_unreachable" | "witness_refuses" | "checkpoint_file" | "secret";
+            /**
+             * Format: date-time
+             * @description When this process noticed it
+             */
+            since: string;
+            /** @description For the operator. It may name a file or a host */
+            cause: string;
+        };
+        AuditVerification: {
+            /** @description Checkpoints that were kept elsewhere, one after the other */
+            checkpoints?: string;
+            /** @description The key that has signed them, if it is not that of the installation */
+            key?: string;
+        };
+        /** @description base64url without padding */
+        Base64Url: string;
+        /** @description How people with a browser get to the app of a guard */
+        BrowserCheck: {
+            /** @description The URL that they are sent to */
+            signIn: string;
+            /** @description The origins that they return to */
+            origins: string[];
+            /** @description What is missing, and what to do about it */
+            findings: string[];
+            /** @description What is valid but probably wrong */
+            warnings: string[];
+        };
+        /** @description How much of a budget is used */
+        Budget: {
+            /** @description The failed logins that count */
+            used: number;
+            /** @description How many are allowed */
+            size: number;
+            /**
+             * Format: date-time
+             * @description When none counts any more
+             */
+            recoversAt: string | null;
         };
         CodeAndPassword: {
             /** @description The secret of a mailed link, or the mailed code of 8 digits, which needs `email` */
@@ -1798,90 +2075,140 @@ export interface components {
             email?: string;
             password: components["schemas"]["NewPassword"];
         };
-        LinkAndPassword: {
-            /** @description The secret of the mailed link: what follows `code=` in it */
-            code: string;
-            password: components["schemas"]["NewPassword"];
-        };
-        Profile: {
+        /** @description A new key. It is shown once */
+        CreatedApiKey: {
             /** Format: uuid */
             id: string;
+            /** @enum {string} */
+            kind: "machine" | "personal";
             name: string;
-        };
-        Me: {
-            /** Format: uuid */
-            id: string;
-            name: string;
-            email: components["schemas"]["Email"];
-            emailVerified: boolean;
-            /** @description A new address that is still to be verified */
-            pendingEmail?: components["schemas"]["Email"];
-            roles: string[];
-            /** Format: date-time */
-            createdAt: string;
-            /** Format: date-time */
-            updatedAt: string;
+            /** @description `guard:*`, `guard:` and the name of a guard, or scopes of the admin API */
+            scopes: string[];
+            /** @description The condition in CEL under which it counts */
+            allow?: string;
             /**
-             * Format: date-time
-             * @description Since when everything in `methods` is proved: the time of the first of them. A refresh keeps it
+             * Format: uuid
+             * @description The owner of a personal key
              */
-            authenticatedAt: string;
-            /** @description How they did: `pwd`, the password; `otp`, a mailed code, link or invitation; `totp`, an authenticator app; `passkey`; `key`, a security key without a PIN; `recovery`, a recovery code; `device`, a trusted browser */
-            methods: ("pwd" | "otp" | "totp" | "passkey" | "key" | "recovery" | "device")[];
-        };
-        Session: {
-            /** Format: uuid */
-            id: string;
+            userId?: string;
+            /** @description The name of the owner. Only lists of administrators have it */
+            userName?: string;
+            /** @description The address of the owner. Only lists of administrators have it */
+            userEmail?: string;
             /** Format: date-time */
             createdAt: string;
-            /** Format: date-time */
-            lastSeenAt: string;
             /** Format: date-time */
             expiresAt: string;
             /**
              * Format: date-time
-             * @description Since when everything in `methods` is proved: the time of the first of them. A refresh keeps it
+             * @description Accurate to 5 minutes
              */
-            authenticatedAt: string;
-            /** @description How they did: `pwd`, the password; `otp`, a mailed code, link or invitation; `totp`, an authenticator app; `passkey`; `key`, a security key without a PIN; `recovery`, a recovery code; `device`, a trusted browser */
-            methods: ("pwd" | "otp" | "totp" | "passkey" | "key" | "recovery" | "device")[];
-            address: string | unknown | unknown;
-            userAgent: string;
-            /** @description Whether the request came from this session */
-            current: boolean;
+            lastUsedAt: string | null;
+            /** Format: date-time */
+            revokedAt?: string;
+            /** @description The key itself, which is shown once */
+            key: string;
         };
-        Invitation: {
-            /** Format: uuid */
-            id: string;
-            email: components["schemas"]["Email"];
-            /** @description Whether it was mailed to the address. Then registering with it verifies the address */
-            mailed: boolean;
-            /** Format: date-time */
-            createdAt: string;
-            /** Format: date-time */
-            expiresAt: string;
+        Credentials: {
+            email: string;
+            /** Format: password */
+            password: string;
         };
-        MadeInvitation: {
-            /** Format: uuid */
-            id: string;
-            email: components["schemas"]["Email"];
-            /** @description Whether it was mailed to the address. Then registering with it verifies the address */
-            mailed: boolean;
-            /** Format: date-time */
-            createdAt: string;
-            /** Format: date-time */
-            expiresAt: string;
+        /** @description What a database says about itself. A part that it does not tell is `None` */
+        DatabaseReport: {
+            /** @description Its name and version */
+            version: string;
+            /** @description What is damaged in a SQLite file */
+            damage: string[];
+            /** @description Whether the check for damage was stopped because it took too long */
+            isCheckUnfinished: boolean;
+            /** @description The size of the write-ahead log of SQLite, in bytes */
+            logBytes: number | null;
+            /** @description The clock of a database server, in milliseconds since 1970 */
+            clock: number | null;
+            /** @description How many connections a database server has */
+            connections: number | null;
+            /** @description The most connections that a database server accepts */
+            maxConnections: number | null;
+            /** @description Whether the role may do everything on the database server */
+            isSuperuser: boolean | null;
+            /** @description How many standbys are connected */
+            standbys: number | null;
+            /** @description `synchronous_standby_names`: commits wait for these standbys */
+            synchronousStandbys: string | null;
+        };
+        /** @description How many requests a guard has decided about since this instance has started */
+        Decisions: {
+            admitted: number;
+            /** @description Admitted although they would be refused, because the guard only reports */
+            reportOnly: number;
+            /** @description Nobody was signed in, or another site has caused the request */
+            unauthenticated: number;
+            refused: number;
+            /** @description The browser was on its way through sign-in, or to sign-out */
+            signingIn: number;
+            /** @description The guard could not decide */
+            unavailable: number;
+        };
+        /** @description What `doorward doctor` has found */
+        DoctorReport: {
             /**
-             * Format: uri
-             * @description The link to the sign-up page, unless it is mailed or there are no pages
+             * Format: date-time
+             * @description When it ran
              */
-            link?: string;
-            /** @description The secret in the link, unless it is mailed */
-            secret?: string;
-            /** @description The code of 8 digits, unless it is mailed */
-            code?: string;
+            at: string;
+            /** @description Each with what to do about it */
+            findings: string[];
         };
+        /** @description An e-mail address, with at most 64 characters before the @ */
+        Email: string;
+        Emergency: {
+            /** @description Whose passwords are removed, so that they have to set a new one: `all`, `none`, or `role:` and a role */
+            newPasswords: string;
+        };
+        /** @description What was replaced and revoked */
+        EmergencyReport: {
+            /** @description The signing keys that were revoked */
+            keysRevoked: string[];
+            /** @description The signing keys that stay, because they are in the operator's own file */
+            keysInFile: string[];
+            sessionsEnded: number;
+            /** @description Links and codes in mails, and reset codes, that are void */
+            codesRevoked: number;
+            /** @description Mails with such a link or code that waited and were deleted */
+            mailsDeleted: number;
+            invitationsRevoked: number;
+            apiKeysRevoked: number;
+            passwordsRemoved: number;
+            /** @description Users without their password who get a link by mail to set a new one */
+            linksMailed: number;
+        };
+        /** @description A header as an operator sees it */
+        ExplainedHeader: {
+            name: string;
+            /** @description The value that the app gets; empty if there is none */
+            value: string;
+            /** @description Why there is none */
+            error?: string;
+        };
+        /** @description One part of a condition */
+        ExplainedStep: {
+            /** @description The nesting depth */
+            depth: number;
+            text: string;
+            /** @description The value, or the error */
+            value: string;
+        };
+        /** @description The parts of a condition with their values */
+        Explanation: {
+            /** @description The parts, starting with the whole condition */
+            steps: components["schemas"]["ExplainedStep"][];
+            /** @description The part because of which the condition is not true */
+            cause: components["schemas"]["ExplainedStep"];
+        };
+        /** @description Everything stored about a user */
         Export: {
+            /** @description A user's own record, without the password hash */
             user: {
                 /** Format: uuid */
                 id: string;
@@ -1890,22 +2217,19 @@ export interface components {
                 emailVerified: boolean;
                 /** @description A new address that is still to be verified */
                 pendingEmail?: components["schemas"]["Email"];
+                /** @description The roles of a user: a sorted set */
                 roles: string[];
                 /** Format: date-time */
                 createdAt: string;
                 /** Format: date-time */
                 updatedAt: string;
+                /** @description The hash itself is not exported */
                 hasPassword: boolean;
                 /** Format: date-time */
                 lastLoginAt: string | null;
             };
             sessions: components["schemas"]["Session"][];
-            /** @description Networks from which the user has signed in: an IPv4 address, or the first address of an IPv6 /64 */
-            knownNetworks: {
-                address: string | unknown | unknown;
-                /** Format: date-time */
-                notedAt: string;
-            }[];
+            knownNetworks: components["schemas"]["KnownNetwork"][];
             /** @description The second factors, without their secrets */
             factors: components["schemas"]["ExportedFactor"][];
             /** @description How many recovery codes are left */
@@ -1915,8 +2239,9 @@ export interface components {
             /** @description The API keys, without the keys themselves */
             keys: components["schemas"]["ApiKey"][];
         };
+        /** @description A second factor */
         ExportedFactor: {
-            /** @enum {string} */
+            /** @description A kind of second factor */
             kind: "passkey" | "key" | "totp";
             /** @description What the user calls it. An authenticator app has no name */
             name: string | null;
@@ -1925,14 +2250,145 @@ export interface components {
             /** Format: date-time */
             lastUsedAt: string | null;
         };
-        TrustedDevice: {
-            address: string;
-            userAgent: string;
-            /** Format: date-time */
-            createdAt: string;
-            /** Format: date-time */
-            expiresAt: string;
+        FactorAnswer: {
+            challenge: string;
+            /** @description A code of an authenticator app, or a recovery code */
+            code?: string;
+            credential?: components["schemas"]["PasskeyAssertion"];
+        } | unknown | unknown;
+        /** @description What a client has to answer */
+        FactorChallenge: {
+            /** @description To be sent back with the answer, once, within 10 minutes */
+            challenge: string;
+            /** @description What the user can answer with */
+            factors: ("passkey" | "key" | "totp" | "recovery")[];
+            /** @description Only if a passkey or security key is among them */
+            publicKey?: components["schemas"]["PasskeyRequest"];
         };
+        FactorMissing: {
+            /** @constant */
+            message: "A second factor is missing.";
+            /** @description To be sent back with the answer, once, within 10 minutes */
+            challenge: string;
+            /** @description What the user can answer with */
+            factors: ("passkey" | "key" | "totp" | "recovery")[];
+            /** @description Only if a passkey or security key is among them */
+            publicKey?: components["schemas"]["PasskeyRequest"];
+        };
+        /** @description What the caller holds */
+        Factors: {
+            passkeys: {
+                /** Format: uuid */
+                id: string;
+                /** @enum {string} */
+                kind: "passkey" | "key";
+                name: string;
+                backedUp: boolean;
+                /** Format: date-time */
+                createdAt: string;
+                /** Format: date-time */
+                lastUsedAt: string | null;
+            }[];
+            totp: {
+                /** Format: date-time */
+                createdAt: string;
+                /** Format: date-time */
+                lastUsedAt: string | null;
+            } | null;
+            /** @description How many recovery codes are left */
+            recoveryCodes: number;
+            trustedDevices: {
+                /** Format: uuid */
+                id: string;
+                address: string | unknown | unknown;
+                userAgent: string;
+                /** Format: date-time */
+                createdAt: string;
+                /** Format: date-time */
+                expiresAt: string;
+            }[];
+        };
+        FieldErrors: {
+            /** @constant */
+            message: "The requested action could not be exercised due to malformed syntax.";
+            error: {
+                [key: string]: string;
+            }[];
+        };
+        /** @description A guard, and what it has decided */
+        Guard: {
+            name: string;
+            /** @description Changes with the declaration */
+            version: string;
+            /** @description The condition */
+            allow: string;
+            /** @description Whether it admits everybody and only reports refusals (`mode = "report"`) */
+            onlyReports: boolean;
+            /** @description Whether it admits API keys (`keys = true`) */
+            takesKeys: boolean;
+            /** @description The origins of its app, where people sign in with a browser */
+            origins: string[];
+            /** @description The headers of its app: names and expressions */
+            headers: {
+                [key: string]: string;
+            };
+            /** @description What is valid but probably wrong */
+            warning: string | null;
+            decisions: components["schemas"]["Decisions"];
+        };
+        GuardCheck: {
+            /** @description The id or the e-mail address of a user */
+            user: string;
+            /** @description How the user has signed in. By default as they just would: with the password, and with a second factor if they hold one */
+            factors?: ("pwd" | "otp" | "totp" | "passkey" | "key" | "recovery" | "device")[];
+            /** @description How long ago. By default 0 */
+            verifiedSecondsAgo?: number;
+            request?: {
+                /** @description By default `GET` */
+                method?: string;
+                /** @description By default `localhost` */
+                host?: string;
+                /** @description By default `/` */
+                path?: string;
+                /** @description The address of the client. By default that of this machine */
+                address?: string | unknown | unknown;
+            };
+        };
+        /** @description The decision of a guard, and its reason */
+        GuardDecision: {
+            admitted: boolean;
+            /** @description The condition of the guard */
+            condition: string;
+            /** @description What is valid in the guard but probably wrong */
+            warning?: string;
+            /** @description With what the user would be admitted, if they can reach it by themselves */
+            missing?: components["schemas"]["Missing"];
+            /** @description The value of each part of the condition. It is a tree, and names the part that decides */
+            explanation: components["schemas"]["Explanation"];
+            /** @description The headers that the app gets if the user is admitted */
+            headers: components["schemas"]["ExplainedHeader"][];
+        };
+        /** @description All guards */
+        Guards: {
+            guards: components["schemas"]["Guard"][];
+        };
+        /** @description An imported password hash that has not been replaced */
+        ImportedHash: {
+            /**
+             * Format: uuid
+             * @description The id of the user
+             */
+            user: string;
+            email: string;
+            /** @description The scheme and cost: the text of the hash up to its salt. That of Firebase contains the signer key, so only the operator on the machine gets it */
+            prefix?: string;
+            /**
+             * Format: date-time
+             * @description When it was imported
+             */
+            importedAt: string;
+        };
+        /** @description Whether a token is valid. Only one that is has claims */
         Introspection: {
             /** @constant */
             active: false;
@@ -1970,6 +2426,18 @@ export interface components {
             /** @constant */
             token_type: "Bearer";
         };
+        /** @description An invitation as the user who has made it sees it */
+        Invitation: {
+            /** Format: uuid */
+            id: string;
+            email: components["schemas"]["Email"];
+            /** @description Whether it was mailed to the address. Then registering with it verifies the address */
+            mailed: boolean;
+            /** Format: date-time */
+            createdAt: string;
+            /** Format: date-time */
+            expiresAt: string;
+        };
         KeySet: {
             keys: ({
                 /** @constant */
@@ -2006,6 +2474,105 @@ export interface components {
                 e: string;
             })[];
         };
+        /** @description A network with its own budget of failed logins, because the user has signed in from it */
+        KnownNetwork: {
+            /** @description An IPv4 address, or the first address of an IPv6 /64 */
+            address: string | unknown | unknown;
+            /** Format: date-time */
+            notedAt: string;
+        };
+        LinkAndPassword: {
+            /** @description The secret of the mailed link: what follows `code=` in it */
+            code: string;
+            password: components["schemas"]["NewPassword"];
+        };
+        /** @description A user as an administrator sees them */
+        ListedUser: {
+            /** Format: uuid */
+            id: string;
+            name: string;
+            email: string;
+            emailVerified: boolean;
+            roles: string[];
+            hasPassword: boolean;
+            disabled: boolean;
+            /**
+             * Format: date-time
+             * @description When the user registered
+             */
+            createdAt: string;
+            /** Format: date-time */
+            updatedAt: string;
+            /** Format: date-time */
+            lastLoginAt: string | null;
+        };
+        /** @description A new invitation. Its user hands the secret over, unless it is mailed */
+        MadeInvitation: {
+            /** Format: uuid */
+            id: string;
+            email: components["schemas"]["Email"];
+            /** @description Whether it was mailed to the address. Then registering with it verifies the address */
+            mailed: boolean;
+            /** Format: date-time */
+            createdAt: string;
+            /** Format: date-time */
+            expiresAt: string;
+            /**
+             * Format: uri
+             * @description The link to the sign-up page, unless it is mailed or there are no pages
+             */
+            link?: string;
+            /** @description The secret in the link, unless it is mailed */
+            secret?: string;
+            /** @description The code of 8 digits, unless it is mailed */
+            code?: string;
+        };
+        /** @description How many mails are due */
+        MailRetried: {
+            mailsDue: number;
+        };
+        MailedCode: {
+            /** @description The secret of a mailed link, or the mailed code of 8 digits, which needs `email` */
+            code: string;
+            /** @description The address that the mail was sent to */
+            email?: string;
+        };
+        /** @description A page of mail, the oldest first */
+        Mails: {
+            mails: components["schemas"]["QueuedMail"][];
+            /**
+             * Format: uuid
+             * @description The value of `after` for the next page, if there may be one
+             */
+            next?: string;
+        };
+        /** @description A user's own record, and how they have signed in */
+        Me: {
+            /** Format: uuid */
+            id: string;
+            name: string;
+            email: components["schemas"]["Email"];
+            emailVerified: boolean;
+            /** @description A new address that is still to be verified */
+            pendingEmail?: components["schemas"]["Email"];
+            /** @description The roles of a user: a sorted set */
+            roles: string[];
+            /** Format: date-time */
+            createdAt: string;
+            /** Format: date-time */
+            updatedAt: string;
+            /**
+             * Format: date-time
+             * @description Since when everything in `methods` is proved: the time of the first of them. A refresh keeps it
+             */
+            authenticatedAt: string;
+            /** @description How they did: `pwd`, the password; `otp`, a mailed code, link or invitation; `totp`, an authenticator app; `passkey`; `key`, a security key without a PIN; `recovery`, a recovery code; `device`, a trusted browser */
+            methods: ("pwd" | "otp" | "totp" | "passkey" | "key" | "recovery" | "device")[];
+        };
+        Message: {
+            message: string;
+        };
+        /** @description The members of RFC 8414 and OpenID Connect Discovery that apply without an authorisation endpoint */
         Metadata: {
             issuer: string;
             /** Format: uri */
@@ -2020,48 +2587,85 @@ export interface components {
             revocation_endpoint_auth_methods_supported: "client_secret_basic"[];
             id_token_signing_alg_values_supported: ("ES256" | "EdDSA" | "RS256")[];
             subject_types_supported: "public"[];
-            response_types_supported: string[];
-            grant_types_supported: string[];
+            response_types_supported: unknown[];
+            grant_types_supported: unknown[];
         };
-        PasskeyOrigins: {
-            origins: string[];
+        /** @description What a refused person lacks and can reach. With it, the same request would be admitted */
+        Missing: "verified_email" | "second_factor" | "passkey" | {
+            /** @description What a session has to prove */
+            step_up: "two_factors" | "again" | "phishing_resistant";
         };
-        TokenForm: {
-            /** @description The token to look at. Other fields are ignored */
-            token: string;
+        /** @description 2 to 200 characters after trimming, without control characters, bidirectional controls and separators of lines */
+        Name: string;
+        /** @description The failed logins from one network that count */
+        NetworkBudgetState: {
+            network: string;
+            /** @description Whether the user has signed in from it, which gives it a budget of its own */
+            isKnown: boolean;
+            /** @description The failed logins that count */
+            used: number;
+            /** @description How many are allowed */
+            size: number;
+            /**
+             * Format: date-time
+             * @description When none counts any more
+             */
+            recoversAt: string | null;
         };
-        Message: {
-            message: string;
+        NewInvitation: {
+            email: components["schemas"]["Email"];
+            /** @description The roles that the new user gets */
+            roles?: string[];
+            /** @description How many seconds it is valid; 7 days by default */
+            lifetime?: number;
+            /** @description Whether it is mailed, if the service sends mail. Otherwise the answer has what its holder registers with */
+            mail?: boolean;
         };
-        FieldErrors: {
-            /** @constant */
-            message: "The requested action could not be exercised due to malformed syntax.";
-            error: {
-                [key: string]: string;
-            }[];
+        NewMachineKey: {
+            name: components["schemas"]["Name"];
+            /** @description What it is for */
+            scopes: string[];
+            /**
+             * @description How long it is valid: 5 minutes to 366 days, that of a machine to 3660 days
+             * @default 90d
+             */
+            lifetime: string;
+            /** @description A condition in CEL over `request`, `guard` and `key` */
+            allow?: string;
         };
-        Taken: {
-            /** @constant */
-            message: "The requested action conflicts with the current state of the resource.";
-            error: {
-                /** @constant */
-                email: "Already registered";
-            }[];
+        /**
+         * Format: password
+         * @description With `password.refuse_common`, common passwords, the user's own name or address, and names of the service are refused
+         */
+        NewPassword: string;
+        NewPersonalKey: {
+            name: components["schemas"]["Name"];
+            /** @description What it is for; every guard that takes keys by default */
+            scopes?: string[];
+            /**
+             * @description How long it is valid: 5 minutes to 366 days, that of a machine to 3660 days
+             * @default 90d
+             */
+            lifetime: string;
+            /** @description A condition in CEL over `request`, `guard` and `key` */
+            allow?: string;
         };
-        /** @description What `PublicKeyCredential.parseRequestOptionsFromJSON()` reads for `navigator.credentials.get()` */
-        PasskeyRequest: {
-            challenge: string;
-            timeout: number;
-            rpId: string;
-            allowCredentials: components["schemas"]["PasskeyDescriptor"][];
-            /** @enum {string} */
-            userVerification: "required" | "preferred";
+        NewUser: {
+            name: components["schemas"]["Name"];
+            email: components["schemas"]["Email"];
+            password?: components["schemas"]["NewPassword"];
         };
-        PasskeyDescriptor: {
+        /** @description What `navigator.credentials.get()` returned, as `toJSON()` writes it */
+        PasskeyAssertion: {
+            rawId: components["schemas"]["Base64Url"];
             /** @constant */
             type: "public-key";
-            id: string;
-            transports: string[];
+            response: {
+                clientDataJSON: components["schemas"]["Base64Url"];
+                authenticatorData: components["schemas"]["Base64Url"];
+                signature: components["schemas"]["Base64Url"];
+                userHandle?: components["schemas"]["Base64Url"] | null;
+            };
         };
         /** @description What `PublicKeyCredential.parseCreationOptionsFromJSON()` reads for `navigator.credentials.create()` */
         PasskeyCreation: {
@@ -2092,19 +2696,22 @@ export interface components {
             /** @constant */
             attestation: "none";
         };
-        /** @description base64url without padding */
-        Base64Url: string;
-        /** @description What `navigator.credentials.get()` returned, as `toJSON()` writes it */
-        PasskeyAssertion: {
-            rawId: components["schemas"]["Base64Url"];
+        /** @description A passkey that the browser may use, or may not make again */
+        PasskeyDescriptor: {
             /** @constant */
             type: "public-key";
-            response: {
-                clientDataJSON: components["schemas"]["Base64Url"];
-                authenticatorData: components["schemas"]["Base64Url"];
-                signature: components["schemas"]["Base64Url"];
-                userHandle?: components["schemas"]["Base64Url"] | null;
-            };
+            id: string;
+            transports: string[];
+        };
+        /** @description What a person signs in with who has named nobody */
+        PasskeyLogin: {
+            /** @description To be sent back with the answer, once, within an hour */
+            challenge: string;
+            factors: "passkey"[];
+            publicKey: components["schemas"]["PasskeyRequest"];
+        };
+        PasskeyOrigins: {
+            origins: string[];
         };
         /** @description What `navigator.credentials.create()` returned, as `toJSON()` writes it */
         PasskeyRegistration: {
@@ -2117,475 +2724,34 @@ export interface components {
                 transports?: string[];
             };
         };
-        PasskeyLogin: {
-            /** @description To be sent back with the answer, once, within an hour */
+        /** @description What `PublicKeyCredential.parseRequestOptionsFromJSON()` reads for `navigator.credentials.get()` */
+        PasskeyRequest: {
             challenge: string;
-            factors: "passkey"[];
-            publicKey: components["schemas"]["PasskeyRequest"];
+            timeout: number;
+            rpId: string;
+            allowCredentials: components["schemas"]["PasskeyDescriptor"][];
+            /** @enum {string} */
+            userVerification: "required" | "preferred";
         };
-        FactorMissing: {
-            /** @constant */
-            message: "A second factor is missing.";
-            /** @description To be sent back with the answer, once, within 10 minutes */
-            challenge: string;
-            /** @description What the user can answer with */
-            factors: ("passkey" | "key" | "totp" | "recovery")[];
-            /** @description Only if a passkey or security key is among them */
-            publicKey?: components["schemas"]["PasskeyRequest"];
+        Probe: {
+            /** @description The value of the header `X-Doorward-Probe` */
+            nonce: string;
         };
-        FactorAnswer: {
-            challenge: string;
-            /** @description A code of an authenticator app, or a recovery code */
-            code?: string;
-            credential?: components["schemas"]["PasskeyAssertion"];
-        } | unknown | unknown;
-        SignedWithFactor: {
-            token: components["schemas"]["Token"];
-            /** @description A new one, in the place of the recovery code that was used. It is shown once */
-            recoveryCode?: components["schemas"]["RecoveryCode"];
+        /** @description How an announced request arrived, if it did */
+        ProbeResult: {
+            arrival: components["schemas"]["Arrival"] | null;
         };
-        RecoveryCode: string;
-        RecoveryCodes: {
-            recoveryCodes: components["schemas"]["RecoveryCode"][];
-        };
-        Factors: {
-            passkeys: {
-                /** Format: uuid */
-                id: string;
-                /** @enum {string} */
-                kind: "passkey" | "key";
-                name: string;
-                backedUp: boolean;
-                /** Format: date-time */
-                createdAt: string;
-                /** Format: date-time */
-                lastUsedAt: string | null;
-            }[];
-            totp: {
-                /** Format: date-time */
-                createdAt: string;
-                /** Format: date-time */
-                lastUsedAt: string | null;
-            } | null;
-            /** @description How many are left */
-            recoveryCodes: number;
-            trustedDevices: {
-                /** Format: uuid */
-                id: string;
-                address: string | unknown | unknown;
-                userAgent: string;
-                /** Format: date-time */
-                createdAt: string;
-                /** Format: date-time */
-                expiresAt: string;
-            }[];
-        };
-        AddedFactor: {
-            /** @description Replaces the token of the session, which has proved the new factor */
-            token: components["schemas"]["Token"];
-            /** @description Only with the first factor. They are shown once */
-            recoveryCodes?: components["schemas"]["RecoveryCode"][];
-        };
-        ApiKey: {
+        /** @description What everybody may know of a user */
+        Profile: {
             /** Format: uuid */
             id: string;
-            /** @enum {string} */
-            kind: "machine" | "personal";
             name: string;
-            /** @description `guard:*`, `guard:` and the name of a guard, or scopes of the admin API */
-            scopes: string[];
-            /** @description The condition in CEL under which it counts */
-            allow?: string;
-            /**
-             * Format: uuid
-             * @description The owner of a personal key
-             */
-            userId?: string;
-            /** @description The name of the owner, in the list of an administrator */
-            userName?: string;
-            /** @description The address of the owner, in the list of an administrator */
-            userEmail?: string;
-            /** Format: date-time */
-            createdAt: string;
-            /** Format: date-time */
-            expiresAt: string;
-            /**
-             * Format: date-time
-             * @description Accurate to 5 minutes
-             */
-            lastUsedAt: string | null;
-            /** Format: date-time */
-            revokedAt?: string;
         };
-        CreatedApiKey: {
-            /** Format: uuid */
-            id: string;
-            /** @enum {string} */
-            kind: "machine" | "personal";
-            name: string;
-            /** @description `guard:*`, `guard:` and the name of a guard, or scopes of the admin API */
-            scopes: string[];
-            /** @description The condition in CEL under which it counts */
-            allow?: string;
-            /**
-             * Format: uuid
-             * @description The owner of a personal key
-             */
-            userId?: string;
-            /** Format: date-time */
-            createdAt: string;
-            /** Format: date-time */
-            expiresAt: string;
-            /**
-             * Format: date-time
-             * @description Accurate to 5 minutes
-             */
-            lastUsedAt: string | null;
-            /** Format: date-time */
-            revokedAt?: string;
-            /** @description The key itself, which is shown once */
-            key: string;
-        };
-        NewPersonalKey: {
-            name: components["schemas"]["Name"];
-            /** @description What it is for; every guard that takes keys by default */
-            scopes?: string[];
-            /**
-             * @description How long it is valid: 5 minutes to 366 days, that of a machine to 3660 days
-             * @default 90d
-             */
-            lifetime: string;
-            /** @description A condition in CEL over `request`, `guard` and `key` */
-            allow?: string;
-        };
-        NewMachineKey: {
-            name: components["schemas"]["Name"];
-            /** @description What it is for */
-            scopes: string[];
-            /**
-             * @description How long it is valid: 5 minutes to 366 days, that of a machine to 3660 days
-             * @default 90d
-             */
-            lifetime: string;
-            /** @description A condition in CEL over `request`, `guard` and `key` */
-            allow?: string;
-        };
-        ApiKeys: {
-            keys: components["schemas"]["ApiKey"][];
-            /** @description What `after` has to be for more */
-            next: string | null;
-        };
-        SigningKeys: {
-            signingKeys: components["schemas"]["SigningKey"][];
-        };
-        SigningKey: {
-            /** @description The id in the header of tokens */
-            kid: string;
-            /** @enum {string} */
-            algorithm: "ES256" | "EdDSA" | "RS256";
-            /**
-             * @description `next`: published, and signs later. `signing`: signs and verifies. `verifying`: verifies while it is in the key file. `retired`: verifies until its last token has expired. `refreshing`: refreshes its expired tokens until their sessions have ended
-             * @enum {string}
-             */
-            stage: "next" | "signing" | "verifying" | "retired" | "refreshing";
-            /**
-             * Format: date-time
-             * @description When the stage ends by itself
-             */
-            until?: string;
-        };
-        Guards: {
-            guards: components["schemas"]["Guard"][];
-        };
-        Guard: {
-            name: string;
-            /** @description Changes with the declaration */
-            version: string;
-            /** @description The condition */
-            allow: string;
-            /** @description Whether it admits everybody and only reports refusals (`mode = "report"`) */
-            onlyReports: boolean;
-            /** @description Whether it admits API keys (`keys = true`) */
-            takesKeys: boolean;
-            /** @description The origins of its app, where people sign in with a browser */
-            origins: string[];
-            /** @description The headers of its app: names and expressions */
-            headers: {
-                [key: string]: string;
-            };
-            /** @description What is valid but probably wrong */
-            warning: string | null;
-            decisions: components["schemas"]["Decisions"];
-        };
-        /** @description How many requests the guard has decided about since this instance has started */
-        Decisions: {
-            admitted: number;
-            /** @description Admitted although they would be refused, because the guard only reports */
-            reportOnly: number;
-            /** @description Nobody was signed in, or another site has caused the request */
-            unauthenticated: number;
-            refused: number;
-            /** @description The browser was on its way through sign-in, or to sign-out */
-            signingIn: number;
-            /** @description The guard could not decide */
-            unavailable: number;
-        };
-        GuardCheck: {
-            /** @description The id or the e-mail address of a user */
-            user: string;
-            /** @description How the user has signed in. By default as they just would: with the password, and with a second factor if they hold one */
-            factors?: ("pwd" | "otp" | "totp" | "passkey" | "key" | "recovery" | "device")[];
-            /** @description How long ago. By default 0 */
-            verifiedSecondsAgo?: number;
-            request?: {
-                /** @description By default `GET` */
-                method?: string;
-                /** @description By default `localhost` */
-                host?: string;
-                /** @description By default `/` */
-                path?: string;
-                /** @description The address of the client. By default that of this machine */
-                address?: string | unknown | unknown;
-            };
-        };
-        GuardDecision: {
-            admitted: boolean;
-            condition: string;
-            /** @description What is valid in the guard but probably wrong */
-            warning?: string;
-            missing?: components["schemas"]["Missing"];
-            explanation: components["schemas"]["Explanation"];
-            /** @description The headers that the app gets if the user is admitted */
-            headers: components["schemas"]["ExplainedHeader"][];
-        };
-        /** @description With what the user would be admitted, if they can reach it by themselves */
-        Missing: ("verified_email" | "second_factor" | "passkey") | {
-            /** @enum {string} */
-            step_up: "again" | "two_factors" | "phishing_resistant";
-        };
-        Explanation: {
-            /** @description The parts of the condition with their values: a tree, in the order of its text */
-            steps: components["schemas"]["ExplainedStep"][];
-            /** @description The part that decides */
-            cause: components["schemas"]["ExplainedStep"];
-        };
-        ExplainedStep: {
-            depth: number;
-            text: string;
-            /** @description The value, or the error */
-            value: string;
-        };
-        ExplainedHeader: {
-            name: string;
-            /** @description Empty if there is none */
-            value: string;
-            /** @description Why there is none */
-            error?: string;
-        };
-        BrowserCheck: {
-            /** @description The URL that people are sent to */
-            signIn: string;
-            /** @description The origins that they return to */
-            origins: string[];
-            /** @description What is missing, and what to do about it */
-            findings: string[];
-            /** @description What is valid but probably wrong */
-            warnings: string[];
-        };
-        AuditEvents: {
-            /** @description Newest first */
-            events: components["schemas"]["AuditEvent"][];
-            /** @description The value of `after` for the next page */
-            next?: string;
-        };
-        AuditEvent: {
-            /** @description The place in the tree. Missing for up to a minute */
-            number?: number;
-            id: string;
-            /** Format: date-time */
-            at: string;
-            kind: string;
-            /** @enum {string} */
-            outcome: "success" | "failure";
-            actor: components["schemas"]["AuditActor"];
-            /** @description The id of the user whom it concerns */
-            subject?: string;
-            /** @description Erased with the account of its person */
-            address?: string;
-            /** @description Erased with the account of its person */
-            userAgent?: string;
-            requestId?: string;
-            /** @description What else is known, depending on the kind */
-            details?: Record<string, never>;
-        };
-        AuditActor: {
-            /** @enum {string} */
-            type: "user" | "key" | "operator" | "unknown" | "service";
-            /** @description Of the user or the API key */
-            id?: string;
-            /** @description The login name of the operator on the machine */
-            name?: string;
-            /** @description The id of the user whose API key it is */
-            owner?: string;
-        };
-        AuditDays: {
-            days: {
-                /** Format: date */
-                day: string;
-                signIns: number;
-                failedSignIns: number;
-                signUps: number;
-            }[];
-        };
-        AuditCheckpoint: {
-            /** @description C2SP `tlog-checkpoint` */
-            checkpoint: string;
-            /** @description The public key of the log, as a `vkey` of C2SP `signed-note` */
-            key: string;
-            /** @description The public key with which this installation cosigns checkpoints of others */
-            witnessKey: string;
-        };
-        AuditProof: {
-            /** @description C2SP `tlog-proof` */
-            proof: string;
-            key: string;
-        };
-        AuditVerification: {
-            /** @description Checkpoints that were kept elsewhere, one after the other */
-            checkpoints?: string;
-            /** @description The key that has signed them, if it is not that of the installation */
-            key?: string;
-        };
-        AuditReport: {
-            size: number;
-            stored: number;
-            waiting: number;
-            /** @description How many events were marked with a secret that is lost: only checkpoints of then tell whether they were changed */
-            markedBefore: number;
-            checkpoints: number;
-            findings: {
-                /** @enum {string} */
-                finding: "changed" | "removed" | "reordered" | "inserted" | "erased" | "cutOff" | "notContinued" | "hashesChanged" | "marksChanged" | "treeChanged" | "notSigned";
-            }[];
-            more: number;
-        };
-        Activity: {
-            /** @description Newest first */
-            events: components["schemas"]["ActivityEvent"][];
-            /** @description The value of `after` for the next page */
-            next?: string;
-        };
-        ActivityEvent: {
-            id: string;
-            /** Format: date-time */
-            at: string;
-            kind: string;
-            /** @enum {string} */
-            outcome: "success" | "failure";
-            /** @enum {string} */
-            by: "you" | "unknown" | "administrator" | "service";
-            address?: string;
-            userAgent?: string;
-            /** @description What else is known, depending on the kind */
-            details?: Record<string, never>;
-        };
-        Refusals: {
-            /** @description Newest first, without their reasons */
-            refusals: components["schemas"]["Refusal"][];
-            /** @description The value of `after` for the next page */
-            next?: string;
-        };
-        Refusal: {
-            /** @description The `X-Decision-Id` of the answer */
-            id: string;
-            /** Format: date-time */
-            refusedAt: string;
-            /** @description The name of the guard or policy */
-            guard: string;
-            /** @description The version of a declared guard */
-            version?: string;
-            /** @description Whether the request was admitted because the guard only reports */
-            onlyReported: boolean;
-            /** @description What is wrong with the token or the API key, or `good` */
-            token: string;
-            /**
-             * Format: uuid
-             * @description The id of the user, if the token is valid, or of the owner of the API key
-             */
-            user?: string;
-            /**
-             * Format: uuid
-             * @description The id of the API key, if a known one was sent
-             */
-            key?: string;
-            /** @description The condition that was not satisfied */
-            condition?: string;
-            explanation?: components["schemas"]["Explanation"];
-            /** @description The address of the proxy, if the condition has refused that in the place of the client's: the guard names no proxy */
-            proxyAddress?: string;
-            missing?: components["schemas"]["Missing"];
-            /** @description The headers that the app got, because the guard only reports */
-            headers?: components["schemas"]["ExplainedHeader"][];
-        };
-        UserRefusals: {
-            /**
-             * Format: uuid
-             * @description The id; null if no user has the address
-             */
-            user: string | null;
-            disabled: boolean;
-            /** @description How many failed logins count against the account */
-            throttle: {
-                fromEverywhere: components["schemas"]["Budget"];
-                /** @description As far as this instance knows */
-                fromNetworks: {
-                    network: string;
-                    /** @description Whether the user has signed in from it */
-                    isKnown: boolean;
-                    used: number;
-                    size: number;
-                    /** Format: date-time */
-                    recoversAt: string | null;
-                }[];
-            };
-            /** @description Failed logins, and refusals by guards and policies, newest first */
-            refused: {
-                /** Format: date-time */
-                refusedAt: string;
-                action: {
-                    login: {
-                        reason: string;
-                        network: string;
-                    };
-                } | {
-                    guard: {
-                        guard: string;
-                        /** @description The id of the refusal */
-                        decision: string;
-                        onlyReported: boolean;
-                    };
-                };
-            }[];
-        };
-        Budget: {
-            used: number;
-            size: number;
-            /**
-             * Format: date-time
-             * @description When no failed login counts any more
-             */
-            recoversAt: string | null;
-        };
-        Mails: {
-            /** @description The oldest first */
-            mails: components["schemas"]["QueuedMail"][];
-            /** @description The value of `after` for the next page */
-            next?: string;
-        };
+        /** @description A mail as an administrator sees it */
         QueuedMail: {
             /**
              * Format: uuid
-             * @description It is part of the `Message-ID`
+             * @description The id, which is part of its `Message-ID`
              */
             id: string;
             address: string;
@@ -2602,135 +2768,100 @@ export interface components {
              */
             expiresAt: string;
             attempts: number;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it is tried next, unless it was given up
+             */
             nextAttemptAt: string | null;
             /** Format: date-time */
             givenUpAt: string | null;
             /** @description Why the last attempt failed */
             failure: string | null;
         };
-        MailRetried: {
-            mailsDue: number;
+        /** @description One failed login or refusal */
+        RecentRefusal: {
+            /** Format: date-time */
+            refusedAt: string;
+            action: components["schemas"]["RefusedAction"];
         };
-        Status: {
-            version: string;
-            /** @description The number of the schema of its database. A newer one is refused by an older version */
-            schema: number;
+        RecoveryCode: string;
+        /** @description New recovery codes, in the place of all others. They are shown once */
+        RecoveryCodes: {
+            recoveryCodes: components["schemas"]["RecoveryCode"][];
+        };
+        /** @description A refusal by a guard or a policy, and its reason, as the admin API and `doorward why` report it */
+        Refusal: {
+            /** @description The id of the decision, which the answer has had in `X-Decision-Id` */
+            id: string;
             /** Format: date-time */
-            startedAt: string;
-            /** @description The address that the server listens on */
-            listening: string | null;
-            /** Format: date-time */
-            clock: string;
-            /** @description Why requests are refused */
-            notReady: string | null;
-            /** @description The most files that the server may open */
-            openFiles: number | null;
-            /** @description How much the database holds, as of some moments ago */
-            sizes: {
-                users: number;
-                sessions: number;
-                mailWaiting: number;
-                mailGivenUp: number;
-                importedHashes: number;
-            } | null;
-            /** @description Free space of the disk that has the data folder */
-            freeBytes: number | null;
+            refusedAt: string;
+            /** @description The name of the guard or policy */
+            guard: string;
+            /** @description The version of a declared guard */
+            version?: string;
+            /** @description Whether the request was admitted because the guard only reports */
+            onlyReported: boolean;
+            /** @description What is wrong with the token or the API key, or `good` */
+            token: string;
             /**
-             * Format: date-time
-             * @description When `doorward backup` has made the last backup
+             * Format: uuid
+             * @description The user, if the token is valid, or the owner of the API key
              */
-            lastBackupAt: string | null;
-            /** @description What is wrong with what protects the audit trail: its witness, its file of checkpoints, its secret */
-            auditTroubles: {
-                /** @enum {string} */
-                part: "witness_refuses" | "witness_unreachable" | "checkpoint_file" | "secret";
-                /**
-                 * Format: date-time
-                 * @description When this server noticed it
-                 */
-                since: string;
-                cause: string;
-            }[];
-            /** @description What `doorward doctor` has found when it last ran on this machine */
-            doctor: {
-                /** Format: date-time */
-                at: string;
-                findings: string[];
-            } | null;
-            /** @description The settings in force, without secrets. Only the operator on the machine sees `clients` */
-            settings: {
-                [key: string]: string;
+            user?: string;
+            /**
+             * Format: uuid
+             * @description The API key, if a known one was sent
+             */
+            key?: string;
+            /** @description The condition that was not satisfied */
+            condition?: string;
+            /** @description The parts of the condition with their values */
+            explanation?: components["schemas"]["Explanation"];
+            /** @description The address of the proxy, if the condition has refused that in the place of the client's: the guard names no proxy */
+            proxyAddress?: string | unknown | unknown;
+            /** @description With what the user would be admitted, if they can reach it by themselves */
+            missing?: components["schemas"]["Missing"];
+            /** @description The headers that the app got, because the guard only reports */
+            headers?: components["schemas"]["ExplainedHeader"][];
+        };
+        /** @description A page of refusals by guards and policies, newest first */
+        Refusals: {
+            /** @description Without their reasons */
+            refusals: components["schemas"]["Refusal"][];
+            /** @description The value of `after` for the next page, if there may be one */
+            next?: string;
+        };
+        /** @description What a user tried to do */
+        RefusedAction: {
+            login: {
+                reason: string;
+                network: string;
+            };
+        } | {
+            guard: {
+                guard: string;
+                /** @description The id of the refusal */
+                decision: string;
+                /** @description Whether the user was admitted because the guard only reports */
+                onlyReported: boolean;
             };
         };
-        DatabaseReport: {
-            version: string;
-            /** @description What is damaged in a SQLite file */
-            damage: string[];
-            /** @description Whether the check for damage took too long */
-            isCheckUnfinished: boolean;
-            /** @description The size of the write-ahead log of SQLite */
-            logBytes: number | null;
-            /** @description The clock of PostgreSQL, in milliseconds since 1970 */
-            clock: number | null;
-            connections: number | null;
-            maxConnections: number | null;
-            /** @description Whether the role may do everything on a database server */
-            isSuperuser: boolean | null;
-            standbys: number | null;
-            synchronousStandbys: string | null;
-        };
-        Probe: {
-            /** @description The value of the header `X-Doorward-Probe` */
-            nonce: string;
-        };
-        ProbeResult: {
-            arrival: {
-                /** @description The other end of the connection */
-                peer: string | null;
-                /** @description Whether it is in `trusted_proxies` */
-                isTrusted: boolean;
-                /** @description The address that counts as that of the client */
-                client: string;
-                forwardedFor: string | null;
-                forwardedProto: string | null;
-            } | null;
-        };
-        Emergency: {
-            /** @description Whose passwords are removed, so that they have to set a new one: `all`, `none`, or `role:` and a role */
-            newPasswords: string;
-        };
-        EmergencyReport: {
-            /** @description The ids of the signing keys that were revoked */
-            keysRevoked: string[];
-            /** @description The ids of the signing keys that stay, because they are in `token.key_file` */
-            keysInFile: string[];
-            sessionsEnded: number;
-            codesRevoked: number;
-            mailsDeleted: number;
-            invitationsRevoked: number;
-            apiKeysRevoked: number;
-            passwordsRemoved: number;
-            /** @description Users without their password who get a link by mail to set a new one. */
-            linksMailed: number;
-        };
-        ListedUser: {
+        /** @description The new user, who is signed in */
+        Registered: {
             /** Format: uuid */
             id: string;
-            name: string;
-            email: string;
-            emailVerified: boolean;
-            roles: string[];
-            hasPassword: boolean;
-            disabled: boolean;
-            /** Format: date-time */
-            createdAt: string;
-            /** Format: date-time */
-            updatedAt: string;
-            /** Format: date-time */
-            lastLoginAt: string | null;
+            token: components["schemas"]["Token"];
         };
-        UserSession: {
+        /** @description A user without a password cannot log in with one. Unknown members are ignored, except misspellings of missing ones */
+        Registration: {
+            name: components["schemas"]["Name"];
+            email: components["schemas"]["Email"];
+            password?: components["schemas"]["NewPassword"];
+            /** @description The secret of an invitation, or its code of 8 digits */
+            invitation?: string;
+        };
+        /** @description A session as its user sees it */
+        Session: {
             /** Format: uuid */
             id: string;
             /** Format: date-time */
@@ -2739,9 +2870,19 @@ export interface components {
             lastSeenAt: string;
             /** Format: date-time */
             expiresAt: string;
-            address: string;
+            /**
+             * Format: date-time
+             * @description Since when everything in `methods` is proved: the time of the first of them. A refresh keeps it
+             */
+            authenticatedAt: string;
+            /** @description How they did: `pwd`, the password; `otp`, a mailed code, link or invitation; `totp`, an authenticator app; `passkey`; `key`, a security key without a PIN; `recovery`, a recovery code; `device`, a trusted browser */
+            methods: ("pwd" | "otp" | "totp" | "passkey" | "key" | "recovery" | "device")[];
+            address: string | unknown | unknown;
             userAgent: string;
+            /** @description Whether the request came from this session */
+            current: boolean;
         };
+        /** @description A user with what they have */
         ShownUser: {
             /** Format: uuid */
             id: string;
@@ -2751,7 +2892,10 @@ export interface components {
             roles: string[];
             hasPassword: boolean;
             disabled: boolean;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the user registered
+             */
             createdAt: string;
             /** Format: date-time */
             updatedAt: string;
@@ -2759,20 +2903,120 @@ export interface components {
             lastLoginAt: string | null;
             sessions: components["schemas"]["UserSession"][];
             factors: components["schemas"]["ExportedFactor"][];
+            /** @description How many recovery codes the user has */
             recoveryCodes: number;
+            /** @description The browsers that the user trusts */
             trustedDevices: components["schemas"]["TrustedDevice"][];
-            /** @description The API keys that have not ended */
+            /** @description The API keys of the user that have not ended */
             apiKeys: components["schemas"]["ApiKey"][];
         };
-        UserPage: {
-            users: components["schemas"]["ListedUser"][];
-            /** @description `after` of the next page, if there may be one */
-            next: string | null;
+        /** @description The token of a session */
+        Signed: {
+            token: components["schemas"]["Token"];
         };
-        NewUser: {
-            name: components["schemas"]["Name"];
-            email: components["schemas"]["Email"];
-            password?: components["schemas"]["NewPassword"];
+        /** @description The token of a session that has proved a second factor */
+        SignedWithFactor: {
+            token: components["schemas"]["Token"];
+            /** @description A new one, in the place of the recovery code that was used. It is shown once */
+            recoveryCode?: components["schemas"]["RecoveryCode"];
+        };
+        /** @description A signing key as an administrator sees it */
+        SigningKey: {
+            /** @description The id in the header of tokens */
+            kid: string;
+            /** @enum {string} */
+            algorithm: "ES256" | "EdDSA" | "RS256";
+            /** @description What a key is used for */
+            stage: "next" | "signing" | "verifying" | "retired" | "refreshing";
+            /**
+             * Format: date-time
+             * @description When the stage ends by itself
+             */
+            until?: string;
+        };
+        /** @description All signing keys */
+        SigningKeys: {
+            signingKeys: components["schemas"]["SigningKey"][];
+        };
+        /** @description How much a database holds */
+        Sizes: {
+            users: number;
+            /** @description Sessions. Some of them may have expired in the last minutes */
+            sessions: number;
+            /** @description Mail that waits to be sent */
+            mailWaiting: number;
+            /** @description Mail that was given up and is kept for the operator */
+            mailGivenUp: number;
+            /** @description Imported password hashes that have not been replaced */
+            importedHashes: number;
+        };
+        /** @description What the process that answers knows about itself: the running server or, if none runs, the command */
+        Status: {
+            version: string;
+            /** @description The number of the schema of the database, which an older version refuses. Version 0.1.0 does not tell it */
+            schema: number;
+            /** Format: date-time */
+            startedAt: string;
+            /** @description The address that the server listens on */
+            listening: string | null;
+            /**
+             * Format: date-time
+             * @description Its clock
+             */
+            clock: string;
+            /** @description Why requests are refused */
+            notReady: string | null;
+            /** @description The most files that it may open */
+            openFiles: number | null;
+            /** @description How much the database holds, as of some moments ago. None if it cannot be read */
+            sizes: components["schemas"]["Sizes"] | null;
+            /** @description Free space of the disk that has the data folder, in bytes */
+            freeBytes: number | null;
+            /**
+             * Format: date-time
+             * @description When the last backup was made by `doorward backup`
+             */
+            lastBackupAt: string | null;
+            /** @description What is wrong with what protects the audit trail */
+            auditTroubles: components["schemas"]["AuditTrouble"][];
+            /** @description What `doorward doctor` has found last */
+            doctor: components["schemas"]["DoctorReport"] | null;
+            /** @description The settings in force, without secrets: names and values. Only the operator on the machine sees `clients` */
+            settings: {
+                [key: string]: string;
+            };
+        };
+        Taken: {
+            /** @constant */
+            message: "The requested action conflicts with the current state of the resource.";
+            error: {
+                /** @constant */
+                email: "Already registered";
+            }[];
+        };
+        /** @description How many failed logins count against an account */
+        ThrottleState: {
+            /** @description From all networks together */
+            fromEverywhere: components["schemas"]["Budget"];
+            /** @description From each network, and from the wider networks that contain it, on this server */
+            fromNetworks: components["schemas"]["NetworkBudgetState"][];
+        };
+        /** @description A JWT, which is sent as a bearer token */
+        Token: string;
+        TokenForm: {
+            /** @description The token to look at. Other fields are ignored */
+            token: string;
+        };
+        /** @description A browser that a user trusts: a password is enough there */
+        TrustedDevice: {
+            /** @description The address from which the user signed in */
+            address: string;
+            /** @description The program with which the user signed in, as it names itself */
+            userAgent: string;
+            /** Format: date-time */
+            createdAt: string;
+            /** Format: date-time */
+            expiresAt: string;
         };
         UserChange: {
             name?: components["schemas"]["Name"];
@@ -2780,58 +3024,45 @@ export interface components {
             emailVerified?: boolean;
             disabled?: boolean;
         };
-        AnyInvitation: {
-            /** Format: uuid */
-            id: string;
-            email: string;
-            roles: string[];
+        /** @description A page of users. It may be short although more follow */
+        UserPage: {
+            users: components["schemas"]["ListedUser"][];
+            /** @description The parameter `after` of the next page, if there may be one */
+            next: string | null;
+        };
+        /** @description What was refused to a user recently */
+        UserRefusals: {
             /**
              * Format: uuid
-             * @description The user who has made it. `null`: the operator, or the key of a machine
+             * @description The id; none if no user has the address
              */
-            invitedBy: string | null;
-            mailed: boolean;
-            /** Format: date-time */
-            createdAt: string;
-            /** Format: date-time */
-            expiresAt: string;
+            user: string | null;
+            disabled: boolean;
+            /** @description How many failed logins count against the account */
+            throttle: components["schemas"]["ThrottleState"];
+            /** @description What was refused, newest first */
+            refused: components["schemas"]["RecentRefusal"][];
         };
-        NewInvitation: {
-            email: components["schemas"]["Email"];
-            /** @description The roles that the new user gets */
-            roles?: string[];
-            /** @description How many seconds it is valid; 7 days by default */
-            lifetime?: number;
-            /** @description Whether it is mailed, if the service sends mail. Otherwise the answer has what its holder registers with */
-            mail?: boolean;
-        };
-        AnyMadeInvitation: {
+        /** @description A session as an administrator sees it */
+        UserSession: {
             /** Format: uuid */
             id: string;
-            email: string;
-            roles: string[];
             /**
-             * Format: uuid
-             * @description The user who has made it. `null`: the operator, or the key of a machine
+             * Format: date-time
+             * @description When the user signed in
              */
-            invitedBy: string | null;
-            mailed: boolean;
-            /** Format: date-time */
             createdAt: string;
+            /**
+             * Format: date-time
+             * @description When the session was last used, to within some minutes
+             */
+            lastSeenAt: string;
             /** Format: date-time */
             expiresAt: string;
-            link?: string;
-            secret?: string;
-            code?: string;
-        };
-        ImportedHash: {
-            /** Format: uuid */
-            user: string;
-            email: string;
-            /** @description The scheme and cost of the hash. Only the operator on the machine gets it */
-            prefix?: string;
-            /** Format: date-time */
-            importedAt: string;
+            /** @description The address from which the user signed in */
+            address: string | unknown | unknown;
+            /** @description The program with which the user signed in, as it names itself */
+            userAgent: string;
         };
     };
     responses: {
@@ -6505,6 +6736,7 @@ export interface operations {
             401: components["responses"]["AdminRefused"];
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
+            412: components["responses"]["UserChanged"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];
         };
@@ -6598,6 +6830,7 @@ export interface operations {
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
             408: components["responses"]["TooSlow"];
+            412: components["responses"]["UserChanged"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["NotJson"];
             500: components["responses"]["Internal"];

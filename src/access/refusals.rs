@@ -8,6 +8,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -32,7 +33,7 @@ impl fmt::Display for DecisionId {
 }
 
 /// A refusal by a guard or a policy, and its reason, as the admin API and `doorward why` report it.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Refusal {
     /// The id of the decision, which the answer has had in `X-Decision-Id`.

@@ -1,12 +1,14 @@
 //! What users see of the events that concern their own account.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::{audit::RecordedActor, user::UserId};
 
 /// Who has caused an event, as its user sees it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(inline)]
 pub(crate) enum By {
     /// The user, or somebody with their session.
     You,

@@ -1,5 +1,6 @@
 //! The cure after a theft of the database, a backup or the keys: everything that a copy could be used for becomes void.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Error, effects::password_removed};
@@ -13,7 +14,7 @@ use crate::{
 };
 
 /// What was replaced and revoked.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EmergencyReport {
     /// The signing keys that were revoked.

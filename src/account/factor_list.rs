@@ -1,5 +1,6 @@
 //! What the operator and an export tell about the second factors of a user. No secret is among it.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -9,8 +10,9 @@ use crate::{
 };
 
 /// A second factor.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "ExportedFactor")]
 pub struct FactorInfo {
     pub kind: FactorKind,
     /// What the user calls it. An authenticator app has no name.
@@ -20,8 +22,9 @@ pub struct FactorInfo {
 }
 
 /// A browser that a user trusts: a password is enough there.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "TrustedDevice")]
 pub struct TrustedDeviceInfo {
     /// The address from which the user signed in.
     pub address: String,

@@ -2,6 +2,7 @@
 
 use std::{net::Ipv4Addr, sync::Arc, time::Duration};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -37,7 +38,7 @@ pub(crate) fn methods_by_name<'a>(
 }
 
 /// The decision of a guard, and its reason.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct GuardDecision {
     pub(crate) admitted: bool,
     /// The condition of the guard.
@@ -97,7 +98,7 @@ fn sample(user: &User, sample: &SampleSession, client: ClientInfo, now: Timestam
 }
 
 /// How people with a browser get to the app of a guard.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct BrowserCheck {
     /// The URL that they are sent to.

@@ -3,6 +3,7 @@
 
 use std::cmp::Reverse;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -16,9 +17,10 @@ use crate::{
 };
 
 /// What was refused to a user recently.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "UserRefusals")]
 pub(crate) struct RecentRefusals {
-    /// None if no user has the address.
+    /// The id; none if no user has the address.
     pub(crate) user: Option<UserId>,
     pub(crate) disabled: bool,
     /// How many failed logins count against the account.
@@ -28,7 +30,7 @@ pub(crate) struct RecentRefusals {
 }
 
 /// One failed login or refusal.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct RecentRefusal {
     pub(crate) refused_at: Timestamp,
@@ -36,7 +38,7 @@ pub(crate) struct RecentRefusal {
 }
 
 /// What a user tried to do.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub(crate) enum RefusedAction {
     /// Log in, or confirm an action with their password.
@@ -44,7 +46,7 @@ pub(crate) enum RefusedAction {
     /// Pass a guard or a policy.
     Guard {
         guard: String,
-        /// The id of the refusal, with which [`Doorward::refusal`] determines its reason.
+        /// The id of the refusal.
         decision: String,
         /// Whether the user was admitted because the guard only reports.
         only_reported: bool,
@@ -52,7 +54,7 @@ pub(crate) enum RefusedAction {
 }
 
 /// How many failed logins count against an account.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ThrottleState {
     /// From all networks together.
@@ -62,7 +64,7 @@ pub(crate) struct ThrottleState {
 }
 
 /// The failed logins from one network that count.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct NetworkBudgetState {
     pub(crate) network: String,
@@ -73,8 +75,9 @@ pub(crate) struct NetworkBudgetState {
 }
 
 /// How much of a budget is used.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "Budget")]
 pub(crate) struct BudgetState {
     /// The failed logins that count.
     pub(crate) used: u32,
@@ -147,11 +150,12 @@ pub(crate) struct RefusalFilter {
 }
 
 /// A page of refusals by guards and policies, newest first.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Refusals")]
 pub(crate) struct RefusalPage {
     /// Without their reasons.
     pub(crate) refusals: Vec<Refusal>,
-    /// The decision after which the next page starts, if there may be one.
+    /// The value of `after` for the next page, if there may be one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) next: Option<String>,
 }

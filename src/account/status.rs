@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, net::SocketAddr};
 
 use rustix::process::{Resource, getrlimit};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -15,12 +16,13 @@ use crate::{
 };
 
 /// What the process that answers knows about itself: the running server or, if none runs, the command.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Status {
     pub(crate) version: String,
-    /// The number of the schema of the database. Version 0.1.0 does not tell it.
+    /// The number of the schema of the database, which an older version refuses. Version 0.1.0 does not tell it.
     #[serde(default)]
+    #[schemars(range(min = 1))]
     pub(crate) schema: usize,
     pub(crate) started_at: Timestamp,
     /// The address that the server listens on.
@@ -46,6 +48,7 @@ pub(crate) struct Status {
     /// What `doorward doctor` has found last.
     pub(crate) doctor: Option<DoctorReport>,
     /// The settings in force, without secrets: names and values.
+    /// Only the operator on the machine sees `clients`.
     pub(crate) settings: BTreeMap<String, String>,
 }
 

@@ -1,5 +1,6 @@
 //! An event as the audit trail shows it: without secrets and without the addresses that somebody typed.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -9,11 +10,11 @@ use crate::{
 };
 
 /// An event as it is shown. [`super::Entry`] is how it is stored.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Record {
     pub id: String,
-    /// RFC 3339 in UTC with milliseconds.
+    #[schemars(extend("format" = "date-time"))]
     pub at: String,
     pub kind: String,
     pub outcome: EventOutcome,
@@ -21,9 +22,10 @@ pub struct Record {
     /// The id of the user whom it concerns.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
-    /// The address of the client.
+    /// The address of the client. Erased with the account of its person.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
+    /// The program of the client. Erased with the account of its person.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user_agent: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -34,8 +36,9 @@ pub struct Record {
 }
 
 /// Who did it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "camelCase")]
+#[schemars(rename = "AuditActor")]
 pub enum RecordedActor {
     User {
         id: String,

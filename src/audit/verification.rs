@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -48,8 +49,9 @@ pub struct StoredTile {
 }
 
 /// Something that is wrong.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "finding", rename_all = "camelCase")]
+#[schemars(rename = "AuditFinding")]
 pub enum Finding {
     /// The event is not what was logged.
     Changed { number: u64, id: String },
@@ -125,8 +127,9 @@ impl std::fmt::Display for Finding {
 }
 
 /// The result of a verification.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "AuditReport")]
 pub struct Report {
     /// How many events the tree has.
     pub size: u64,

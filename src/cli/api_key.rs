@@ -136,7 +136,7 @@ async fn list(client: &AdminClient, output: &Output) -> anyhow::Result<()> {
 fn owner_in_words(key: &ApiKeyInfo) -> Option<String> {
     match (&key.user_name, &key.user_email) {
         (Some(name), Some(email)) => Some(format!("{name} <{email}>")),
-        _ => key.user_id.clone(),
+        _ => key.user_id.map(|id| id.to_string()),
     }
 }
 
@@ -151,6 +151,6 @@ fn use_in_words(key: &ApiKeyInfo) -> String {
         Some(at) => format!("revoked {at}"),
         None => format!("until {}", key.expires_at),
     };
-    let used = key.last_used_at.as_deref().unwrap_or("never");
+    let used = key.last_used_at.map_or_else(|| "never".to_owned(), |at| at.to_string());
     format!("{}  {}  {state}, last used {used}", key.name, key.scopes.join(" "))
 }

@@ -58,7 +58,7 @@ impl Keys {
             return print_json(&keys);
         }
         for SigningKey { kid, algorithm, stage, until } in &keys {
-            let until = until.as_deref().unwrap_or_default();
+            let until = until.map(|until| until.to_string()).unwrap_or_default();
             print_line!(
                 "{kid}  {algorithm}  {}",
                 match stage {

@@ -99,7 +99,7 @@ async fn queue(settings: Settings, output: &Output) -> anyhow::Result<()> {
     let client = AdminClient::open(settings).await?;
     let (mut all, mut after) = (Vec::new(), None);
     loop {
-        let Mails { mails, next } = page(&client, after.as_deref()).await?;
+        let Mails { mails, next } = page(&client, after).await?;
         match output.json {
             true => all.extend(mails),
             false => mails.iter().for_each(print),
@@ -115,7 +115,7 @@ async fn queue(settings: Settings, output: &Output) -> anyhow::Result<()> {
 /// Mail after the one with this id, the oldest first.
 pub(super) async fn page(
     client: &AdminClient,
-    after: Option<&str>,
+    after: Option<MailId>,
 ) -> Result<Mails, control::Error> {
     let query = after.map(|id| format!("?after={id}")).unwrap_or_default();
     client.get(&format!("{PATH}{query}")).await

@@ -698,7 +698,8 @@ fn print_details(user: &UserInfo) {
     print_line!("disabled    {}", if *disabled { "yes" } else { "no" });
     print_line!("registered  {}", user.created_at);
     print_line!("changed     {}", user.updated_at);
-    print_line!("last login  {}", user.last_login_at.as_deref().unwrap_or("never"));
+    let last_login = user.last_login_at.map(|at| at.to_string());
+    print_line!("last login  {}", last_login.as_deref().unwrap_or("never"));
     let factors = held.map_or(&[][..], |held| &held.factors);
     print_line!(
         "factors     {}",

@@ -5,7 +5,7 @@ use std::fmt;
 
 use zeroize::Zeroizing;
 
-use crate::{random::random_bytes, sha256::sha256};
+use crate::{json_schema::text_schema, random::random_bytes, sha256::sha256};
 
 /// How many codes a person has.
 pub const COUNT: usize = 8;
@@ -18,6 +18,10 @@ const GROUP: usize = 5;
 /// A recovery code: 25 characters.
 #[derive(Clone)]
 pub struct RecoveryCode(Zeroizing<String>);
+
+text_schema!(RecoveryCode as "RecoveryCode" {
+    "pattern": "^([0-9A-HJKMNP-TV-Z]{5}-){4}[0-9A-HJKMNP-TV-Z]{5}$",
+});
 
 impl RecoveryCode {
     pub fn random() -> Self {

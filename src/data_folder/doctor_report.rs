@@ -2,6 +2,7 @@
 
 use std::{fs, io, path::Path};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{DataFolder, replace};
@@ -11,7 +12,7 @@ const REPORT: &str = "doctor-report";
 const UNFINISHED: &str = "doctor-report.unfinished";
 
 /// What `doorward doctor` has found.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DoctorReport {
     /// When it ran.
     pub at: Timestamp,

@@ -2,14 +2,16 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Doorward;
 use crate::{clock::Timestamp, count::labels};
 
 /// Something that protects the audit trail and can fail.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(inline)]
 pub enum TrailPart {
     /// The witness answers, and does not cosign.
     WitnessRefuses,
@@ -28,7 +30,8 @@ labels!(TrailPart {
 });
 
 /// A part that fails.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "AuditTrouble")]
 pub(crate) struct TrailTrouble {
     pub(crate) part: TrailPart,
     /// When this process noticed it.

@@ -1,16 +1,25 @@
 //! What a client has to answer whose login lacks a second factor, or whose session shall prove more.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::webauthn::RequestOptions;
 use crate::{account::MissingFactor, credential::factor::FactorKind};
 
 /// What a client has to answer.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FactorChallenge {
+    /// To be sent back with the answer, once, within 10 minutes.
+    #[schemars(regex(pattern = "^[A-Za-z0-9_.-]+$"))]
     pub(super) challenge: String,
+    /// What the user can answer with.
+    #[schemars(extend(
+        "items" = { "type": "string", "enum": ["passkey", "key", "totp", "recovery"] },
+        "uniqueItems" = true
+    ))]
     pub(super) factors: Vec<&'static str>,
+    /// Only if a passkey or security key is among them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) public_key: Option<RequestOptions>,
 }

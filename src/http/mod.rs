@@ -3,6 +3,7 @@
 mod account_error;
 pub mod admin;
 mod answer;
+mod answers;
 pub mod api;
 mod app;
 mod audit_filter;

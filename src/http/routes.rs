@@ -6,6 +6,7 @@ use axum::handler::Handler;
 
 use self::{MayCall::*, Method::*};
 use super::{
+    answers,
     api::{
         admin::{
             audit, backup, credentials, emergency, export, guards, import, imported_hashes,
@@ -198,13 +199,15 @@ pub fn routes() -> Vec<Route> {
         api(Get, METADATA, Anyone, well_known::metadata),
         api(Get, "/.well-known/webauthn", Anyone, passkey_origins::show),
         api(Get, REVOCATIONS, Anyone, revocations::revocations).polled(),
-        api(Get, "/openapi.json", Anyone, openapi::show()).polled().only_in_server(),
+        api(Get, "/openapi.json", Anyone, openapi::show(answers::document))
+            .polled()
+            .only_in_server(),
         api(Get, "/livez", Anyone, health::live).polled().only_in_server(),
         api(Get, "/readyz", Anyone, health::ready).polled().only_in_server(),
         api(Get, "/readyz/guards", Anyone, health::guards_ready).polled().only_in_server(),
         // Programs get the same answer to every method here as on any path that does not exist.
         page(Any, "/", Anyone, pages::start::start).only_in_server(),
-        page(Get, "/docs", Anyone, pages::docs::show).only_in_server(),
+        page(Get, "/docs", Anyone, pages::docs::show(answers::document)).only_in_server(),
         page(Get, "/sign-in", Anyone, pages::sign_in::show),
         page(Post, "/sign-in", Anyone, pages::sign_in::submit),
         page(Post, "/sign-in/passkey", Anyone, pages::sign_in::submit_passkey),

@@ -2,6 +2,7 @@
 //! `PublicKeyCredentialCreationOptionsJSON`.
 
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::{
@@ -14,14 +15,17 @@ use crate::{
 /// How long a person may take, in milliseconds. The challenge itself lasts longer.
 const TIMEOUT: u32 = 5 * 60 * 1000;
 
-/// What `navigator.credentials.get()` is called with.
-#[derive(Clone, Debug, Serialize)]
+/// What `PublicKeyCredential.parseRequestOptionsFromJSON()` reads for `navigator.credentials.get()`.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "PasskeyRequest")]
 pub(super) struct RequestOptions {
+    #[schemars(regex(pattern = "^[A-Za-z0-9_-]+$"))]
     challenge: String,
     timeout: u32,
     rp_id: String,
     allow_credentials: Vec<Descriptor>,
+    #[schemars(extend("enum" = ["required", "preferred"]))]
     user_verification: &'static str,
 }
 
@@ -47,10 +51,13 @@ impl RequestOptions {
 }
 
 /// A passkey that the browser may use, or may not make again.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "PasskeyDescriptor")]
 struct Descriptor {
     #[serde(rename = "type")]
+    #[schemars(extend("const" = "public-key"))]
     kind: &'static str,
+    #[schemars(regex(pattern = "^[A-Za-z0-9_-]+$"))]
     id: String,
     transports: Vec<String>,
 }
@@ -62,46 +69,57 @@ impl From<&Passkey> for Descriptor {
     }
 }
 
-/// What `navigator.credentials.create()` is called with.
-#[derive(Clone, Debug, Serialize)]
+/// What `PublicKeyCredential.parseCreationOptionsFromJSON()` reads for `navigator.credentials.create()`.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "PasskeyCreation")]
 pub(super) struct CreationOptions {
     rp: RelyingParty,
     user: PasskeyUser,
+    #[schemars(regex(pattern = "^[A-Za-z0-9_-]+$"))]
     challenge: String,
     pub_key_cred_params: Vec<Algorithm>,
     timeout: u32,
     exclude_credentials: Vec<Descriptor>,
     authenticator_selection: Selection,
+    #[schemars(extend("const" = "none"))]
     attestation: &'static str,
 }
 
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(inline)]
 struct RelyingParty {
     id: String,
     name: String,
 }
 
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(inline)]
 struct PasskeyUser {
+    #[schemars(regex(pattern = "^[A-Za-z0-9_-]+$"))]
     id: String,
     name: String,
     display_name: String,
 }
 
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(inline)]
 struct Algorithm {
     #[serde(rename = "type")]
+    #[schemars(extend("const" = "public-key"))]
     kind: &'static str,
     alg: i32,
 }
 
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(inline)]
 struct Selection {
+    #[schemars(extend("enum" = ["required", "discouraged"]))]
     resident_key: &'static str,
     require_resident_key: bool,
+    #[schemars(extend("enum" = ["required", "discouraged"]))]
     user_verification: &'static str,
 }
 

@@ -7,13 +7,14 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The header that marks such a request.
 pub const PROBE_HEADER: &str = "x-doorward-probe";
 
 /// How a request arrived.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Arrival {
     /// The other end of the connection: the client, or the last proxy.

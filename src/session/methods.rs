@@ -1,6 +1,9 @@
 //! How a person has proved who they are.
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Serialize, Serializer};
 
 use crate::{
     clock::Timestamp,
@@ -87,6 +90,34 @@ impl From<FactorKind> for Method {
 /// registered without a password.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Methods(BTreeMap<Method, Timestamp>);
+
+/// Their names.
+impl Serialize for Methods {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.iter().map(Method::name))
+    }
+}
+
+impl JsonSchema for Methods {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Methods".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "array",
+            "description":
+                "How they did: `pwd`, the password; `otp`, a mailed code, link or invitation; `totp`, an authenticator app; \
+                 `passkey`; `key`, a security key without a PIN; `recovery`, a recovery code; `device`, a trusted browser",
+            "items": { "type": "string", "enum": Method::ALL.map(Method::name) },
+            "uniqueItems": true,
+        })
+    }
+}
 
 impl Methods {
     /// These, all given at this time.

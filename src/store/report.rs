@@ -1,9 +1,10 @@
 //! What a database says about itself, for `doorward doctor`.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What a database says about itself. A part that it does not tell is `None`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DatabaseReport {
     /// Its name and version.

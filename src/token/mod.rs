@@ -27,6 +27,7 @@ pub use self::{
 };
 use crate::{
     clock::Timestamp,
+    json_schema::text_schema,
     session::{SessionId, TokenId},
     user::UserId,
 };
@@ -35,6 +36,11 @@ use crate::{
 #[derive(Clone, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct Token(String);
+
+text_schema!(Token as "Token" {
+    "description": "A JWT, which is sent as a bearer token",
+    "pattern": r"^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$",
+});
 
 impl Token {
     /// The text after `Bearer` in the `Authorization` header.

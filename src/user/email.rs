@@ -2,11 +2,20 @@
 
 use std::fmt;
 
-use crate::fault::Fault;
+use serde::Serialize;
+
+use crate::{fault::Fault, json_schema::text_schema};
 
 /// An e-mail address, in the letter case of the request.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Serialize)]
 pub struct Email(String);
+
+text_schema!(Email as "Email" {
+    "description": format!("An e-mail address, with at most {} characters before the @", Email::MAX_LOCAL_BYTES),
+    "maxLength": Email::MAX_BYTES,
+    "pattern": r"^([A-Za-z0-9_'+-]+\.)*[A-Za-z0-9_'+-]*[A-Za-z0-9_+-]@([A-Za-z0-9][A-Za-z0-9-]*\.)+[A-Za-z]{2,}$",
+    "not": { "pattern": format!("^[^@]{{{}}}", Email::MAX_LOCAL_BYTES + 1) },
+});
 
 impl Email {
     pub(crate) const MAX_BYTES: usize = 254;

@@ -1,6 +1,6 @@
 //! Names of users.
 
-use crate::fault::Fault;
+use crate::{fault::Fault, json_schema::text_schema};
 
 /// Whether a character changes how the text around it is shown: control characters, bidirectional embeddings, overrides and
 /// isolates, and the separators of lines and paragraphs.
@@ -12,9 +12,27 @@ pub(crate) fn is_control(character: char) -> bool {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Name(String);
 
+text_schema!(Name as "Name" {
+    "description": format!(
+        "{} to {} characters after trimming, without control characters, bidirectional controls and separators of lines",
+        Name::MIN_CHARACTERS,
+        Name::MAX_CHARACTERS,
+    ),
+    "pattern": Name::pattern(),
+});
+
 impl Name {
     pub(crate) const MIN_CHARACTERS: usize = 2;
     pub(crate) const MAX_CHARACTERS: usize = 200;
+
+    /// The rule of [`Self::parse`] as a regular expression.
+    fn pattern() -> String {
+        // What `str::trim` removes, and `is_control`.
+        const SPACE: &str = r"\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000";
+        const CONTROL: &str = r"\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069";
+        let (end, inner) = (format!("[^{SPACE}{CONTROL}]"), Self::MAX_CHARACTERS - 2);
+        format!("^[{SPACE}]*{end}[^{CONTROL}]{{0,{inner}}}{end}[{SPACE}]*$")
+    }
 
     /// Trims and validates a name.
     ///

@@ -2,13 +2,17 @@
 
 use std::collections::BTreeSet;
 
+use schemars::JsonSchema;
 use serde::Serialize;
+
+use crate::json_schema::text_schema;
 
 /// The most roles that a user can have.
 pub const MAX_ROLES: usize = 64;
 
 /// The roles of a user: a sorted set.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(inline)]
 pub struct Roles(BTreeSet<Role>);
 
 impl Roles {
@@ -58,6 +62,8 @@ impl FromIterator<Role> for Roles {
 /// A role: 1 to 64 letters, digits and `_ - : . /`. Policies and guards check for roles.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Role(String);
+
+text_schema!(Role { "pattern": Role::PATTERN });
 
 impl Role {
     /// The rule of [`Self::parse`] as a regular expression.

@@ -129,6 +129,20 @@ async fn the_answers_of_success_have_the_documented_members() {
     }
 }
 
+/// With `DOORWARD_WRITE_OPENAPI=1` it writes the file.
+#[expect(clippy::disallowed_methods, reason = "the environment says whether to write the file")]
+#[tokio::test]
+async fn the_committed_document_is_that_of_a_service_with_default_settings() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/openapi.json");
+    let document = TestServer::open().await.get("/openapi.json").await.body;
+    if std::env::var_os("DOORWARD_WRITE_OPENAPI").is_some() {
+        std::fs::write(path, &document).unwrap();
+    }
+    let committed = std::fs::read_to_string(path).unwrap();
+    let differs = document.lines().zip(committed.lines()).find(|(made, kept)| made != kept);
+    assert!(document == committed, "{differs:?}: CONTRIBUTING.md says how to write it anew");
+}
+
 #[tokio::test]
 async fn the_document_has_the_settings_of_the_service() {
     let document = TestServer::open().await.get("/openapi.json").await.json();

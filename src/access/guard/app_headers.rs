@@ -6,6 +6,7 @@
 use std::{collections::HashSet, sync::Arc};
 
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::condition::{CallerFacts, ConditionError, Expression, ExpressionValue, RequestFacts};
@@ -46,7 +47,7 @@ pub enum HeaderEncoding {
 }
 
 /// A header as an operator sees it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ExplainedHeader {
     pub name: String,
     /// The value that the app gets; empty if there is none.

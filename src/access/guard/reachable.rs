@@ -2,6 +2,7 @@
 
 use std::{fmt, time::Duration};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{CallerFacts, Guard, RequestFacts};
@@ -157,7 +158,7 @@ fn proved(session: &Session, methods: Methods, now: Timestamp) -> Session {
 }
 
 /// What a refused person lacks and can reach. With it, the same request would be admitted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Missing {
     VerifiedEmail,
@@ -170,8 +171,9 @@ pub enum Missing {
 }
 
 /// What a session has to prove.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(inline)]
 pub enum Ask {
     /// What it has proved before.
     Again,

@@ -68,7 +68,7 @@ async fn queue(client: &AdminClient) -> Vec<Mail> {
     const MAX_PAGES: usize = 5;
     let (mut all, mut after) = (Vec::new(), None);
     for _ in 0..MAX_PAGES {
-        let Ok(Mails { mails, next }) = page(client, after.as_deref()).await else { break };
+        let Ok(Mails { mails, next }) = page(client, after).await else { break };
         all.extend(mails);
         after = next;
         if after.is_none() {
@@ -104,19 +104,20 @@ fn check_queue(report: &mut Report, mails: &[Mail]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{clock::Timestamp, mail::MailId};
 
     fn mail(age_seconds: u64, given_up: bool) -> Mail {
         Mail {
-            id: String::new(),
+            id: MailId::random(),
             address: String::new(),
             message: String::new(),
             user: None,
-            created_at: String::new(),
+            created_at: Timestamp::from_seconds(0),
             age_seconds,
-            expires_at: String::new(),
+            expires_at: Timestamp::from_seconds(0),
             attempts: 0,
             next_attempt_at: None,
-            given_up_at: given_up.then(String::new),
+            given_up_at: given_up.then_some(Timestamp::from_seconds(0)),
             failure: None,
         }
     }

@@ -12,10 +12,11 @@ use serde::Serialize;
 use crate::{
     Settings,
     cli::{Output, block_on, counted, parse_time_span, print_json, progress::ProgressLine},
-    clock::Clock,
+    clock::{Clock, Timestamp},
     control::AdminClient,
     credential::password::HashCost,
     http::api::admin::imported_hashes::{self, Dropped, ImportedHashInfo, ImportedHashes},
+    user::UserId,
 };
 
 const PATH: &str = "/api/admin/imported-hashes";
@@ -68,18 +69,18 @@ struct Group {
     hash: String,
     seconds: Option<f64>,
     users: usize,
-    first_imported_at: String,
-    last_imported_at: String,
+    first_imported_at: Timestamp,
+    last_imported_at: Timestamp,
 }
 
 /// A user who has not logged in.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Waiting {
-    id: String,
+    id: UserId,
     email: String,
     hash: String,
-    imported_at: String,
+    imported_at: Timestamp,
 }
 
 #[derive(Serialize)]
@@ -97,8 +98,8 @@ impl Status {
             return print_json(&left);
         }
         for Group { hash, seconds, users, first_imported_at, last_imported_at } in &left.hashes {
-            let [first, last] = [first_imported_at, last_imported_at].map(|time| day(time));
-            let days = if first == last { first.to_owned() } else { format!("{first} to {last}") };
+            let [first, last] = [first_imported_at, last_imported_at].map(|time| time.to_day());
+            let days = if first == last { first } else { format!("{first} to {last}") };
             let time = seconds.map_or(String::new(), |seconds| format!(", {seconds:.2} s each"));
             print_line!("{}: {hash}{time}, imported {days}", counted(*users, "user", "users"));
         }
@@ -124,11 +125,10 @@ impl Drop {
     }
 
     pub(super) fn run(self, settings: Settings) -> anyhow::Result<()> {
-        let imported_by = (Clock::system().now() - self.unused_for).to_string();
+        let imported_by = Clock::system().now() - self.unused_for;
         let mut line = ProgressLine::new();
         let dropped = block_on(async {
             let client = AdminClient::open(settings).await?;
-            // RFC 3339 in UTC sorts as time does.
             let unused: Vec<_> = hashes(&client)
                 .await?
                 .into_iter()
@@ -176,11 +176,6 @@ async fn hashes(client: &AdminClient) -> anyhow::Result<Vec<ImportedHashInfo>> {
     Ok(all)
 }
 
-/// The day of a time.
-fn day(time: &str) -> &str {
-    time.split('T').next().unwrap_or(time)
-}
-
 /// The scheme and cost of a hash, which the operator gets.
 fn prefix(hash: &ImportedHashInfo) -> &str {
     hash.prefix.as_ref().map_or("", |prefix| prefix.as_str())
@@ -192,29 +187,28 @@ fn summarize(hashes: &[ImportedHashInfo], lists_users: bool) -> Left {
     let name = |hash: &ImportedHashInfo| {
         costs.get(prefix(hash)).map_or_else(String::new, |cost| cost.name.clone())
     };
-    let mut times: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    let mut times: BTreeMap<&str, Vec<Timestamp>> = BTreeMap::new();
     for hash in hashes {
-        times.entry(prefix(hash)).or_default().push(&hash.imported_at);
+        times.entry(prefix(hash)).or_default().push(hash.imported_at);
     }
-    let time = |time: Option<&&str>| time.map_or_else(String::new, |time| (*time).to_owned());
     let groups = costs.iter().filter_map(|(prefix, cost)| {
         let times = times.get(prefix.as_str())?;
         Some(Group {
             hash: cost.name.clone(),
             seconds: cost.time.map(|time| time.as_secs_f64()),
             users: times.len(),
-            first_imported_at: time(times.iter().min()),
-            last_imported_at: time(times.iter().max()),
+            first_imported_at: *times.iter().min()?,
+            last_imported_at: *times.iter().max()?,
         })
     });
     let mut groups: Vec<_> = groups.collect();
     groups
         .sort_by(|one, other| other.seconds.unwrap_or(0.0).total_cmp(&one.seconds.unwrap_or(0.0)));
     let waiting = hashes.iter().map(|hash| Waiting {
-        id: hash.user.clone(),
+        id: hash.user,
         email: hash.email.clone(),
         hash: name(hash),
-        imported_at: hash.imported_at.clone(),
+        imported_at: hash.imported_at,
     });
     Left {
         users: hashes.len(),

@@ -2,6 +2,8 @@
 //! login with a passkey, without a name and a password. `POST /api/me/step-up`: proves once more who one is.
 
 use axum::{extract::State, http::StatusCode};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::login::LoggedIn;
 use crate::{
@@ -14,7 +16,7 @@ use crate::{
         },
         proof::RECENT,
     },
-    credential::{factor::FactorKind, password::Password},
+    credential::{factor::FactorKind, password::Password, recovery_code::RecoveryCode},
     http::{
         Error,
         answer::NoStore,
@@ -39,27 +41,52 @@ form! {
     }
 }
 
+/// The token of a session that has proved a second factor.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "SignedWithFactor")]
+pub(crate) struct LoggedInWithFactor {
+    #[serde(flatten)]
+    logged_in: LoggedIn,
+    /// A new one, in the place of the recovery code that was used. It is shown once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<RecoveryCode>")]
+    recovery_code: Option<String>,
+}
+
+/// What a person signs in with who has named nobody.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct PasskeyLogin {
+    /// To be sent back with the answer, once, within an hour.
+    #[schemars(regex(pattern = "^[A-Za-z0-9_.-]+$"))]
+    challenge: String,
+    #[schemars(extend("items" = { "type": "string", "const": "passkey" }))]
+    factors: Vec<&'static str>,
+    public_key: RequestOptions,
+}
+
 pub(crate) async fn begin_passkey(
     State(doorward): State<Doorward>,
-) -> Result<NoStore<FactorChallenge>, Error> {
+) -> Result<NoStore<PasskeyLogin>, Error> {
     let relying_party = doorward.passkey_relying_party().ok_or(Error::NotFound)?;
     let challenge = open_challenge(&doorward);
-    let public_key = Some(RequestOptions::of_anybody(&challenge, relying_party.id));
+    let public_key = RequestOptions::of_anybody(&challenge, relying_party.id);
     let factors = vec![FactorKind::Passkey.name()];
-    Ok(NoStore(StatusCode::OK, FactorChallenge { challenge, factors, public_key }))
+    Ok(NoStore(StatusCode::OK, PasskeyLogin { challenge, factors, public_key }))
 }
 
 pub(crate) async fn login(
     State(doorward): State<Doorward>,
     requester: Requester,
     form: JsonForm<FactorAnswer>,
-) -> Result<NoStore<LoggedIn>, Error> {
+) -> Result<NoStore<LoggedInWithFactor>, Error> {
     let FactorAnswer { challenge, answer: given } = form.read(&doorward)?;
     let options = AnswerOptions::default();
     let answered = answer(&doorward, &challenge, given, options, &requester).await?;
     let logged_in = LoggedIn::new(answered.opened, &doorward).await;
-    let code = answered.new_recovery_code.map(|code| code.to_string());
-    Ok(NoStore(StatusCode::OK, logged_in.with_recovery_code(code)))
+    let recovery_code = answered.new_recovery_code.map(|code| code.to_string());
+    Ok(NoStore(StatusCode::OK, LoggedInWithFactor { logged_in, recovery_code }))
 }
 
 pub(crate) async fn step_up(

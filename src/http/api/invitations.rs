@@ -4,6 +4,7 @@ use axum::{
     extract::{Path, State, rejection::PathRejection},
     http::StatusCode,
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 use zeroize::Zeroizing;
 
@@ -11,6 +12,7 @@ use crate::{
     Doorward,
     access::policy::Authenticated,
     account::{InvitationTicket, Invited, invite},
+    clock::Timestamp,
     http::{
         Error,
         answer::{NoContent, NoStore},
@@ -19,42 +21,49 @@ use crate::{
         mail_forms::Address,
     },
     network::Requester,
-    user::Invitation,
+    user::{Email, Invitation, InvitationId},
 };
 
 /// An invitation as the user who has made it sees it.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "Invitation")]
 pub(crate) struct ListedInvitation {
-    id: String,
-    email: String,
+    id: InvitationId,
+    email: Email,
+    /// Whether it was mailed to the address. Then registering with it verifies the address.
     mailed: bool,
-    created_at: String,
-    expires_at: String,
+    created_at: Timestamp,
+    expires_at: Timestamp,
 }
 
 impl From<Invitation> for ListedInvitation {
     fn from(invitation: Invitation) -> Self {
         Self {
-            id: invitation.id.to_string(),
-            email: invitation.email.as_str().to_owned(),
+            id: invitation.id,
+            email: invitation.email,
             mailed: invitation.is_mailed,
-            created_at: invitation.created_at.to_string(),
-            expires_at: invitation.expires_at.to_string(),
+            created_at: invitation.created_at,
+            expires_at: invitation.expires_at,
         }
     }
 }
 
 /// A new invitation. Its user hands the secret over, unless it is mailed.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct MadeInvitation {
     #[serde(flatten)]
     invitation: ListedInvitation,
+    /// The link to the sign-up page, unless it is mailed or there are no pages.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(url)]
     link: Option<String>,
+    /// The secret in the link, unless it is mailed.
     #[serde(skip_serializing_if = "Option::is_none")]
     secret: Option<String>,
+    /// The code of 8 digits, unless it is mailed.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = "^[0-9]{8}$"))]
     code: Option<String>,
 }
 

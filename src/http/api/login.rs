@@ -1,6 +1,7 @@
 //! `POST /api/auth/login`: a token for the correct password. Every failed login gets the same 404.
 
 use axum::{extract::State, http::StatusCode};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::{
@@ -24,22 +25,22 @@ form! {
     }
 }
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
+/// The token of a session.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Signed")]
 pub(crate) struct LoggedIn {
     token: Token,
-    /// In the place of the recovery code that was used.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    recovery_code: Option<String>,
 }
 
 impl LoggedIn {
     pub(crate) async fn new(opened: OpenedSession, doorward: &Doorward) -> Self {
-        Self { token: opened.with_token(doorward).await.token, recovery_code: None }
+        opened.with_token(doorward).await.token.into()
     }
+}
 
-    pub(super) fn with_recovery_code(self, recovery_code: Option<String>) -> Self {
-        Self { recovery_code, ..self }
+impl From<Token> for LoggedIn {
+    fn from(token: Token) -> Self {
+        Self { token }
     }
 }
 

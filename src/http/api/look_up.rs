@@ -5,16 +5,20 @@ use axum::{
     http::StatusCode,
     response::Response,
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::{
     Doorward,
     http::{Error, answer::json},
+    user::UserId,
 };
 
-#[derive(Serialize)]
-struct Profile<'a> {
-    id: String,
+/// What everybody may know of a user.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Profile<'a> {
+    id: UserId,
+    #[schemars(length(min = 2, max = 200))]
     name: &'a str,
 }
 
@@ -25,7 +29,7 @@ pub(crate) async fn look_up(
     // An invalid id gets the same answer as an unknown one.
     let id = id.ok().and_then(|Path(id)| id.parse().ok()).ok_or(Error::NotFound)?;
     let user = doorward.user_by_id(id).await?.ok_or(Error::NotFound)?;
-    let profile = Profile { id: user.id.to_string(), name: user.name.as_str() };
+    let profile = Profile { id: user.id, name: user.name.as_str() };
     let body = serde_json::to_vec(&profile).expect("a profile of texts is valid JSON");
     Ok(json(StatusCode::OK, body))
 }

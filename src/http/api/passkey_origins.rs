@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use axum::extract::State;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::{
@@ -13,8 +14,10 @@ use crate::{
 
 const MAX_AGE: Duration = Duration::from_secs(60 * 60);
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "PasskeyOrigins")]
 pub(crate) struct Origins {
+    #[schemars(inner(url))]
     origins: Vec<String>,
 }
 

@@ -5,8 +5,8 @@ use axum::{
     extract::{FromRequestParts, State},
     http::{HeaderMap, StatusCode, request::Parts},
 };
-use serde::Serialize;
 
+use super::login::LoggedIn;
 use crate::{
     Doorward,
     access::{
@@ -20,13 +20,7 @@ use crate::{
         bearer::{credentials, refuse},
         client_ip::requester,
     },
-    token::Token,
 };
-
-#[derive(Serialize)]
-pub(crate) struct Refreshed {
-    token: Token,
-}
 
 /// The caller whose token is refreshed. It may have expired.
 pub(in crate::http) struct Refreshing(Caller);
@@ -58,7 +52,7 @@ async fn identify(doorward: &Doorward, headers: &HeaderMap) -> Result<Caller, Au
 pub(crate) async fn refresh(
     State(doorward): State<Doorward>,
     Refreshing(caller): Refreshing,
-) -> Result<NoStore<Refreshed>, Error> {
+) -> Result<NoStore<LoggedIn>, Error> {
     let token = refresh::refresh(&doorward, &caller).await?;
-    Ok(NoStore(StatusCode::OK, Refreshed { token }))
+    Ok(NoStore(StatusCode::OK, token.into()))
 }

@@ -5,6 +5,7 @@ use axum::{
     http::StatusCode,
     response::{IntoResponse, Response},
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 use zeroize::Zeroizing;
 
@@ -19,7 +20,7 @@ use crate::{
     network::Requester,
     session::Persistence,
     token::Token,
-    user::{Email, Name},
+    user::{Email, Name, UserId},
 };
 
 form! {
@@ -33,9 +34,11 @@ form! {
     }
 }
 
-#[derive(Serialize)]
-struct NewUser {
-    id: String,
+/// The new user, who is signed in.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Registered")]
+pub(crate) struct NewUser {
+    id: UserId,
     token: Token,
 }
 
@@ -50,7 +53,7 @@ pub(crate) async fn register(
     match register::register(&doorward, registration, &requester, persistence).await? {
         Registered::SignedIn(opened) => {
             let signed_in = opened.with_token(&doorward).await;
-            let (id, token) = (signed_in.user.id.to_string(), signed_in.token);
+            let (id, token) = (signed_in.user.id, signed_in.token);
             Ok(NoStore(StatusCode::CREATED, NewUser { id, token }).into_response())
         }
         Registered::Mailed => Ok(Accepted.into_response()),

@@ -1,36 +1,44 @@
 //! `GET /api/sessions` and `DELETE /api/sessions/<id>`: lists a user's sessions and ends one of them.
 
+use std::net::IpAddr;
+
 use axum::{
     extract::{Path, State, rejection::PathRejection},
     http::StatusCode,
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::{
     Doorward,
     access::policy::{Authenticated, SignedIn},
     account::sessions,
+    clock::Timestamp,
     http::{
         Error,
         answer::{NoContent, NoStore},
         bearer::Bearer,
     },
     network::Requester,
-    session::Session,
+    session::{Methods, Session, SessionId},
 };
 
 /// A session as its user sees it.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "Session")]
 pub(crate) struct ListedSession {
-    id: String,
-    created_at: String,
-    last_seen_at: String,
-    expires_at: String,
-    authenticated_at: String,
-    methods: Vec<&'static str>,
-    address: String,
+    id: SessionId,
+    created_at: Timestamp,
+    last_seen_at: Timestamp,
+    expires_at: Timestamp,
+    /// Since when everything in `methods` is proved: the time of the first of them. A refresh keeps it.
+    authenticated_at: Timestamp,
+    methods: Methods,
+    address: IpAddr,
+    #[schemars(length(max = 256))]
     user_agent: String,
+    /// Whether the request came from this session.
     current: bool,
 }
 
@@ -38,13 +46,13 @@ impl ListedSession {
     fn new(session: Session, current: &Session) -> Self {
         Self {
             current: session.id == current.id,
-            id: session.id.to_string(),
-            created_at: session.created_at.to_string(),
-            last_seen_at: session.last_seen_at.to_string(),
-            expires_at: session.expires_at.to_string(),
-            authenticated_at: session.verified_at().to_string(),
-            methods: session.methods.names(),
-            address: session.client.address.to_string(),
+            id: session.id,
+            created_at: session.created_at,
+            last_seen_at: session.last_seen_at,
+            expires_at: session.expires_at,
+            authenticated_at: session.verified_at(),
+            methods: session.methods,
+            address: session.client.address,
             user_agent: session.client.user_agent,
         }
     }

@@ -124,25 +124,6 @@ impl FieldType for Name {
     }
 }
 
-impl JsonSchema for Name {
-    fn schema_name() -> Cow<'static, str> {
-        "Name".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        // What `str::trim` removes, and `is_control`.
-        const SPACE: &str = r"\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000";
-        const CONTROL: &str = r"\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069";
-        let (min, max) = (Self::MIN_CHARACTERS, Self::MAX_CHARACTERS);
-        let description = format!(
-            "{min} to {max} characters after trimming, without control characters, bidirectional controls and separators of lines"
-        );
-        let (end, inner) = (format!("[^{SPACE}{CONTROL}]"), max - 2);
-        let pattern = format!("^[{SPACE}]*{end}[^{CONTROL}]{{0,{inner}}}{end}[{SPACE}]*$");
-        json_schema!({ "type": "string", "description": description, "pattern": pattern })
-    }
-}
-
 impl FieldType for Email {
     type Parsed = Self;
 
@@ -152,23 +133,6 @@ impl FieldType for Email {
 
     fn schema(generator: &mut SchemaGenerator) -> Schema {
         generator.subschema_for::<Self>()
-    }
-}
-
-impl JsonSchema for Email {
-    fn schema_name() -> Cow<'static, str> {
-        "Email".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let max = Self::MAX_LOCAL_BYTES;
-        json_schema!({
-            "type": "string",
-            "description": format!("An e-mail address, with at most {max} characters before the @"),
-            "maxLength": Self::MAX_BYTES,
-            "pattern": r"^([A-Za-z0-9_'+-]+\.)*[A-Za-z0-9_'+-]*[A-Za-z0-9_+-]@([A-Za-z0-9][A-Za-z0-9-]*\.)+[A-Za-z]{2,}$",
-            "not": { "pattern": format!("^[^@]{{{}}}", max + 1) },
-        })
     }
 }
 

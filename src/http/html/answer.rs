@@ -143,7 +143,7 @@ impl Pages {
     }
 
     /// The documentation of the API, which `make` makes at the first request.
-    pub(in crate::http) fn docs(&self, make: fn(&Self) -> FixedPage) -> Response {
+    pub(in crate::http) fn docs(&self, make: impl FnOnce(&Self) -> FixedPage) -> Response {
         let docs = self.docs.get_or_init(|| make(self));
         let mut response = self.html(StatusCode::OK, Language::English, String::new(), None);
         *response.body_mut() = docs.html.clone().into();

@@ -1,6 +1,7 @@
 //! `POST /oauth/introspect` (RFC 7662): whether a token is valid now, and its claims.
 
 use axum::{extract::State, http::StatusCode};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{AuthenticatedClient, TokenField};
@@ -8,38 +9,70 @@ use crate::{
     Doorward,
     access::{caller::AuthError, policy::SignedIn},
     http::{answer::NoStore, error::Error},
-    session::Session,
+    session::{Session, SessionId, TokenId},
     token::{Claims, TokenTerms},
+    user::UserId,
 };
 
-/// A token that is not valid gets `active` alone.
-#[derive(Serialize)]
-pub(crate) struct Introspected {
-    active: bool,
-    #[serde(flatten)]
-    claims: Option<TokenClaims>,
+/// Whether a token is valid. Only one that is has claims.
+#[derive(Serialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(rename = "Introspection")]
+pub(crate) enum Introspected {
+    Inactive {
+        #[schemars(extend("const" = false))]
+        active: bool,
+    },
+    Active {
+        #[schemars(extend("const" = true))]
+        active: bool,
+        #[serde(flatten)]
+        claims: Box<TokenClaims>,
+    },
 }
 
-#[derive(Serialize)]
-struct TokenClaims {
-    sub: String,
-    sid: String,
+impl From<Option<TokenClaims>> for Introspected {
+    fn from(claims: Option<TokenClaims>) -> Self {
+        match claims {
+            None => Self::Inactive { active: false },
+            Some(claims) => Self::Active { active: true, claims: Box::new(claims) },
+        }
+    }
+}
+
+#[derive(Serialize, JsonSchema)]
+#[schemars(inline)]
+pub(crate) struct TokenClaims {
+    /// The user.
+    sub: UserId,
+    /// The session.
+    sid: SessionId,
     iss: String,
     aud: String,
     exp: i64,
     iat: i64,
+    /// When the user last showed who they are.
     auth_time: i64,
+    /// How they did, by RFC 8176.
+    #[schemars(extend(
+        "items" = { "type": "string", "enum": ["mfa", "otp", "pop", "pwd", "rba"] },
+        "uniqueItems" = true
+    ))]
     amr: Vec<&'static str>,
+    /// How strongly they did: with one factor, with two, or with two of which one resists phishing.
+    #[schemars(extend("enum" = ["1", "2", "phr"]))]
     acr: &'static str,
-    jti: String,
+    /// The token.
+    jti: TokenId,
+    #[schemars(extend("const" = "Bearer"))]
     token_type: &'static str,
 }
 
 impl TokenClaims {
     fn new(claims: Claims, session: &Session, terms: &TokenTerms) -> Self {
         Self {
-            sub: claims.user_id.to_string(),
-            sid: claims.session_id.to_string(),
+            sub: claims.user_id,
+            sid: claims.session_id,
             iss: terms.issuer.clone(),
             aud: terms.audience.clone(),
             exp: claims.expires_at.seconds(),
@@ -47,7 +80,7 @@ impl TokenClaims {
             auth_time: session.verified_at().seconds(),
             amr: session.methods.amr(),
             acr: session.methods.acr(),
-            jti: claims.token_id.to_string(),
+            jti: claims.token_id,
             token_type: "Bearer",
         }
     }
@@ -70,5 +103,5 @@ pub(crate) async fn introspect(
         let token = doorward.mint().read(&token, doorward.now()).ok()?;
         Some(TokenClaims::new(token.claims, &caller.session, doorward.mint().terms()))
     });
-    Ok(NoStore(StatusCode::OK, Introspected { active: claims.is_some(), claims }))
+    Ok(NoStore(StatusCode::OK, claims.into()))
 }

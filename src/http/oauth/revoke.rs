@@ -2,6 +2,7 @@
 //! invalid token also succeeds.
 
 use axum::{extract::State, http::StatusCode};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{AuthenticatedClient, TokenField};
@@ -13,7 +14,7 @@ use crate::{
     network::Requester,
 };
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct Revoked {}
 
 pub(crate) async fn revoke(

@@ -6,6 +6,7 @@ use axum::{
     extract::{ConnectInfo, Request, State},
     http::{HeaderMap, request::Parts},
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::{
@@ -15,16 +16,27 @@ use crate::{
 };
 
 /// The members of RFC 8414 and OpenID Connect Discovery that apply without an authorisation endpoint.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct Metadata {
     issuer: String,
+    #[schemars(url)]
     jwks_uri: String,
+    #[schemars(url)]
     revocations_uri: String,
+    #[schemars(url)]
     introspection_endpoint: String,
+    #[schemars(extend("items" = { "type": "string", "const": "client_secret_basic" }))]
     introspection_endpoint_auth_methods_supported: [&'static str; 1],
+    #[schemars(url)]
     revocation_endpoint: String,
+    #[schemars(extend("items" = { "type": "string", "const": "client_secret_basic" }))]
     revocation_endpoint_auth_methods_supported: [&'static str; 1],
+    #[schemars(length(min = 1), extend(
+        "items" = { "type": "string", "enum": ["ES256", "EdDSA", "RS256"] },
+        "uniqueItems" = true
+    ))]
     id_token_signing_alg_values_supported: Vec<&'static str>,
+    #[schemars(extend("items" = { "type": "string", "const": "public" }))]
     subject_types_supported: [&'static str; 1],
     response_types_supported: [&'static str; 0],
     grant_types_supported: [&'static str; 0],

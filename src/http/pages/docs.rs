@@ -1,6 +1,9 @@
 //! `GET /docs`: the documentation of the API. It is made from the OpenAPI document at the first request and kept.
 
-use std::sync::Arc;
+use std::{
+    future::{Ready, ready},
+    sync::Arc,
+};
 
 use axum::{extract::State, response::Response};
 
@@ -8,13 +11,16 @@ use super::{
     answer::{FixedPage, Pages, branding, content_security_policy},
     view::{Docs, PageContext, Style},
 };
-use crate::{http::openapi::document, language::Language};
+use crate::{Doorward, language::Language};
 
-pub(in crate::http) async fn show(State(pages): State<Arc<Pages>>) -> Response {
-    pages.docs(page)
+/// A handler that shows the document that `make` makes.
+pub(in crate::http) fn show(
+    make: fn(&Doorward) -> String,
+) -> impl Fn(State<Arc<Pages>>) -> Ready<Response> + Clone {
+    move |State(pages): State<Arc<Pages>>| ready(pages.docs(|pages| page(pages, make)))
 }
 
-fn page(pages: &Pages) -> FixedPage {
+fn page(pages: &Pages, document: fn(&Doorward) -> String) -> FixedPage {
     let branding = branding(pages.doorward(), Style::for_docs);
     let page = PageContext { branding: &branding, ..pages.context(Language::English) };
     let docs = Docs::read(&document(pages.doorward()));

@@ -6,6 +6,7 @@ use cel::{
     Value,
     common::ast::{CallExpr, Expr, IdedExpr, LiteralValue, operators},
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -14,7 +15,7 @@ use super::{
 };
 
 /// The parts of a condition with their values.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Explanation {
     /// The parts, starting with the whole condition.
     pub steps: Vec<Step>,
@@ -23,7 +24,8 @@ pub struct Explanation {
 }
 
 /// One part of a condition.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "ExplainedStep")]
 pub struct Step {
     /// The nesting depth.
     pub depth: usize,

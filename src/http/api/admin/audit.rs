@@ -7,7 +7,7 @@ use axum::{
     response::Response,
 };
 use futures_util::stream;
-use schemars::{Schema, SchemaGenerator, json_schema};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -30,18 +30,21 @@ use crate::{
 };
 
 /// A page of events.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "AuditEvents")]
 pub struct ListedEvents {
+    /// Newest first.
     pub events: Vec<ListedEvent>,
-    /// Where the next page begins, if there is one.
+    /// The value of `after` for the next page, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
 
 /// An event as an administrator sees it.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "AuditEvent")]
 pub struct ListedEvent {
-    /// Its place in the tree, unless it has none yet.
+    /// The place in the tree. Missing for up to a minute.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub number: Option<u64>,
     #[serde(flatten)]
@@ -55,15 +58,18 @@ impl From<AuditEvent> for ListedEvent {
 }
 
 /// How much happened on each day.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "AuditDays")]
 pub struct ListedDays {
     pub days: Vec<ListedDay>,
 }
 
 /// What happened on one day, in UTC.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "AuditDay")]
 pub struct ListedDay {
+    #[schemars(extend("format" = "date"))]
     pub day: String,
     pub sign_ins: u64,
     pub failed_sign_ins: u64,
@@ -78,8 +84,9 @@ impl From<DayCounts> for ListedDay {
 }
 
 /// The signed state of the trail, and the keys that verify it.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "AuditCheckpoint")]
 pub struct PublishedCheckpoint {
     /// The text of C2SP `tlog-checkpoint`.
     pub checkpoint: String,
@@ -90,7 +97,8 @@ pub struct PublishedCheckpoint {
 }
 
 /// A proof that an event is in the trail.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "AuditProof")]
 pub struct PublishedProof {
     /// The text of C2SP `tlog-proof`.
     pub proof: String,

@@ -2,6 +2,7 @@
 //! all second factors, and forget failed logins.
 
 use axum::{extract::State, http::StatusCode};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
@@ -21,22 +22,25 @@ use crate::{
 };
 
 /// A code with which the user can set a password. It cannot be read again.
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 pub struct ResetCode {
+    #[schemars(with = "String")]
     pub code: Zeroizing<String>,
 }
 
 /// A link that removes all second factors of a user. It cannot be read again.
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 pub struct FactorReset {
     /// The link; none without pages.
+    #[schemars(with = "Option<String>")]
     pub link: Option<Zeroizing<String>>,
     /// The secret in the link.
+    #[schemars(with = "String")]
     pub secret: Zeroizing<String>,
 }
 
 /// What the user does who has to set a new password.
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 pub struct NewPasswordRequired {
     /// Whether the user is mailed a link to set one with. Without it, they need a reset code.
     pub mailed: bool,

@@ -28,13 +28,14 @@ use crate::{
 };
 
 /// All guards.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Guards {
     pub guards: Vec<ListedGuard>,
 }
 
 /// A guard, and what it has decided.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Guard")]
 pub struct ListedGuard {
     #[serde(flatten)]
     pub guard: Guard,
@@ -42,21 +43,23 @@ pub struct ListedGuard {
 }
 
 /// A guard as an administrator sees it.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Guard {
     pub name: String,
+    /// Changes with the declaration.
     pub version: String,
     /// The condition.
     pub allow: String,
-    /// Whether it admits everybody and only reports refusals.
+    /// Whether it admits everybody and only reports refusals (`mode = "report"`).
     pub only_reports: bool,
-    /// Whether it admits API keys.
+    /// Whether it admits API keys (`keys = true`).
     pub takes_keys: bool,
     /// The origins of its app, where people sign in with a browser.
     pub origins: Vec<String>,
     /// The headers of its app: names and expressions.
     pub headers: BTreeMap<String, String>,
+    /// What is valid but probably wrong.
     pub warning: Option<String>,
 }
 
@@ -80,7 +83,7 @@ impl From<&guard::Guard> for Guard {
 }
 
 /// How many requests a guard has decided about since this instance has started.
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Decisions {
     pub admitted: u64,

@@ -1,7 +1,7 @@
 //! `/api/admin/imported-hashes`: imported password hashes that have not been replaced, because their users have not logged in.
 
 use axum::{extract::State, http::StatusCode};
-use schemars::{Schema, SchemaGenerator, json_schema};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use zeroize::Zeroizing;
@@ -9,6 +9,7 @@ use zeroize::Zeroizing;
 use crate::{
     Doorward,
     account::{import, order::DropImportedHashes},
+    clock::Timestamp,
     event::Actor,
     fault::Fault,
     http::{
@@ -23,36 +24,38 @@ use crate::{
 };
 
 /// A page of imported hashes, in the order of the users' ids. It may be short although more follow.
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 pub struct ImportedHashes {
     pub hashes: Vec<ImportedHashInfo>,
     /// The id after which the next page starts, if there may be one.
-    pub next: Option<String>,
+    pub next: Option<UserId>,
 }
 
 /// An imported password hash that has not been replaced.
-#[derive(Clone, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "ImportedHash")]
 pub struct ImportedHashInfo {
     /// The id of the user.
-    pub user: String,
+    pub user: UserId,
     pub email: String,
     /// The scheme and cost: the text of the hash up to its salt. That of Firebase contains the signer key, so only the operator on
     /// the machine gets it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
     pub prefix: Option<Zeroizing<String>>,
     /// When it was imported.
-    pub imported_at: String,
+    pub imported_at: Timestamp,
 }
 
 impl ImportedHashInfo {
     fn new(hash: ImportedHash, for_operator: bool) -> Self {
         let ImportedHash { user_id, email, prefix, imported_at } = hash;
         Self {
-            user: user_id.to_string(),
+            user: user_id,
             email: email.as_str().to_owned(),
             prefix: for_operator.then(|| prefix.into()),
-            imported_at: imported_at.to_string(),
+            imported_at,
         }
     }
 }
@@ -60,11 +63,11 @@ impl ImportedHashInfo {
 /// The users whose imported hashes are to be deleted.
 #[derive(Serialize)]
 pub struct Drop<'a> {
-    pub users: &'a [String],
+    pub users: &'a [UserId],
 }
 
 /// How many hashes were deleted.
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 pub struct Dropped {
     pub dropped: usize,
 }
@@ -108,7 +111,6 @@ pub(in crate::http) async fn list(
     let (hashes, next) = import::imported_hashes(&doorward, after).await?;
     let for_operator = matches!(admin.actor, Actor::Operator(_));
     let hashes = hashes.into_iter().map(|hash| ImportedHashInfo::new(hash, for_operator));
-    let next = next.map(|id| id.to_string());
     Ok(NoStore(StatusCode::OK, ImportedHashes { hashes: hashes.collect(), next }))
 }
 

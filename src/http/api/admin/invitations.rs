@@ -6,7 +6,7 @@ use axum::{
     extract::State,
     http::{HeaderMap, StatusCode},
 };
-use schemars::{Schema, SchemaGenerator, json_schema};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use zeroize::Zeroizing;
@@ -15,6 +15,7 @@ use super::{repeated, target::Named};
 use crate::{
     Doorward,
     account::{InvitationTicket, Invited, NewInvitation, invite, order},
+    clock::Timestamp,
     fault::Fault,
     http::{
         Error,
@@ -23,11 +24,11 @@ use crate::{
         form::{CheckedLater, FieldType, FormContext, JsonForm, form, json},
         query::{Limit, Query},
     },
-    user::{Email, EmailKey, Invitation, InvitationId, Role},
+    user::{Email, EmailKey, Invitation, InvitationId, Role, UserId},
 };
 
 /// A page of invitations, in the order of their addresses.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Invitations {
     pub invitations: Vec<InvitationInfo>,
     /// The address after which the next page starts, if there may be one.
@@ -35,18 +36,19 @@ pub struct Invitations {
 }
 
 /// An invitation as an administrator sees it.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "AnyInvitation")]
 pub struct InvitationInfo {
-    pub id: String,
+    pub id: InvitationId,
     pub email: String,
     /// The roles that the new user gets.
     pub roles: Vec<String>,
     /// The id of the user who has made it; none if it was the operator or the key of a machine.
-    pub invited_by: Option<String>,
+    pub invited_by: Option<UserId>,
     pub mailed: bool,
-    pub created_at: String,
-    pub expires_at: String,
+    pub created_at: Timestamp,
+    pub expires_at: Timestamp,
 }
 
 impl From<Invitation> for InvitationInfo {
@@ -62,13 +64,13 @@ impl From<Invitation> for InvitationInfo {
             guesses: _,
         } = invitation;
         Self {
-            id: id.to_string(),
+            id,
             email: email.as_str().to_owned(),
             roles: roles.iter().map(str::to_owned).collect(),
-            invited_by: invited_by.map(|id| id.to_string()),
+            invited_by,
             mailed: is_mailed,
-            created_at: created_at.to_string(),
-            expires_at: expires_at.to_string(),
+            created_at,
+            expires_at,
         }
     }
 }
@@ -86,18 +88,22 @@ pub struct Invite<'a> {
 }
 
 /// A new invitation, and what its holder registers with unless it is mailed.
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "AnyMadeInvitation")]
 pub struct MadeInvitation {
     #[serde(flatten)]
     pub invitation: InvitationInfo,
     /// The link to the sign-up page; none without pages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
     pub link: Option<Zeroizing<String>>,
     /// The secret in the link.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
     pub secret: Option<Zeroizing<String>>,
     /// The code that can be typed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
     pub code: Option<Zeroizing<String>>,
 }
 

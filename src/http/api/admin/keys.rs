@@ -1,12 +1,12 @@
 //! `/api/admin/keys`: the API keys of machines and people. A key makes no keys.
 
-use std::{marker::PhantomData, str::FromStr, time::Duration};
+use std::{collections::BTreeSet, marker::PhantomData, str::FromStr, time::Duration};
 
 use axum::{
     extract::{Path, State, rejection::PathRejection},
     http::StatusCode,
 };
-use schemars::{Schema, SchemaGenerator, json_schema};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -16,6 +16,7 @@ use crate::{
         keys::{self, LIFETIME, MadeKey, NewKey},
         order::{MakeKey, RevokeKey},
     },
+    clock::Timestamp,
     config::{parse_duration, show_duration},
     fault::Fault,
     http::{
@@ -33,37 +34,43 @@ use crate::{
 };
 
 /// Some keys, the newest first.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ApiKeys {
     pub keys: Vec<ApiKeyInfo>,
     /// What `after` has to be for more.
-    pub next: Option<String>,
+    pub next: Option<ApiKeyId>,
 }
 
 /// A key as its owner and the operator see it.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "ApiKey")]
 pub struct ApiKeyInfo {
-    pub id: String,
-    /// `machine` or `personal`.
+    pub id: ApiKeyId,
+    #[schemars(extend("enum" = ["machine", "personal"]))]
     pub kind: String,
     pub name: String,
+    /// `guard:*`, `guard:` and the name of a guard, or scopes of the admin API.
+    #[schemars(with = "BTreeSet<String>")]
     pub scopes: Vec<String>,
+    /// The condition in CEL under which it counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allow: Option<String>,
     /// The owner of a personal key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub user_id: Option<String>,
-    /// Their name and address. Only lists of administrators have them.
+    pub user_id: Option<UserId>,
+    /// The name of the owner. Only lists of administrators have it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_name: Option<String>,
+    /// The address of the owner. Only lists of administrators have it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_email: Option<String>,
-    pub created_at: String,
-    pub expires_at: String,
-    pub last_used_at: Option<String>,
+    pub created_at: Timestamp,
+    pub expires_at: Timestamp,
+    /// Accurate to 5 minutes.
+    pub last_used_at: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub revoked_at: Option<String>,
+    pub revoked_at: Option<Timestamp>,
 }
 
 impl ApiKeyInfo {
@@ -81,28 +88,29 @@ impl ApiKeyInfo {
 impl From<ApiKey> for ApiKeyInfo {
     fn from(key: ApiKey) -> Self {
         Self {
-            id: key.id.to_string(),
+            id: key.id,
             kind: key.kind().name().to_owned(),
             scopes: key.scopes.iter().map(str::to_owned).collect(),
             name: key.name,
             allow: key.condition,
-            user_id: key.owner.map(|owner| owner.to_string()),
+            user_id: key.owner,
             user_name: None,
             user_email: None,
-            created_at: key.created_at.to_string(),
-            expires_at: key.expires_at.to_string(),
-            last_used_at: key.last_used_at.map(|at| at.to_string()),
-            revoked_at: key.revoked_at.map(|at| at.to_string()),
+            created_at: key.created_at,
+            expires_at: key.expires_at,
+            last_used_at: key.last_used_at,
+            revoked_at: key.revoked_at,
         }
     }
 }
 
 /// A new key. It is shown once.
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 pub struct CreatedApiKey {
     #[serde(flatten)]
     pub info: ApiKeyInfo,
-    /// The key itself.
+    /// The key itself, which is shown once.
+    #[schemars(regex(pattern = "^dw_(key|pat)_[0-9A-Za-z]{36}$"))]
     pub key: String,
 }
 
@@ -220,7 +228,7 @@ pub(in crate::http) async fn list(
             let mut keys = keys::list(&doorward, after, limit + 1).await?;
             let has_more = keys.len() > limit;
             keys.truncate(limit);
-            let last = keys.last().map(|key| key.id.to_string());
+            let last = keys.last().map(|key| key.id);
             (keys, last.filter(|_| has_more))
         }
     };

@@ -1,6 +1,7 @@
 //! `/api/admin/mail`: mail that waits or was given up.
 
 use axum::{extract::State, http::StatusCode};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -19,34 +20,37 @@ use crate::{
     },
     mail::MailId,
     store::QueuedMail,
+    user::UserId,
 };
 
 /// A page of mail, the oldest first.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Mails {
     pub mails: Vec<Mail>,
-    /// The id after which the next page starts, if there may be one.
+    /// The value of `after` for the next page, if there may be one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub next: Option<String>,
+    pub next: Option<MailId>,
 }
 
 /// A mail as an administrator sees it.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "QueuedMail")]
 pub struct Mail {
     /// The id, which is part of its `Message-ID`.
-    pub id: String,
+    pub id: MailId,
     pub address: String,
+    /// What the mail is about.
     pub message: String,
-    pub user: Option<String>,
-    pub created_at: String,
+    pub user: Option<UserId>,
+    pub created_at: Timestamp,
     pub age_seconds: u64,
     /// When it is given up.
-    pub expires_at: String,
+    pub expires_at: Timestamp,
     pub attempts: u32,
     /// When it is tried next, unless it was given up.
-    pub next_attempt_at: Option<String>,
-    pub given_up_at: Option<String>,
+    pub next_attempt_at: Option<Timestamp>,
+    pub given_up_at: Option<Timestamp>,
     /// Why the last attempt failed.
     pub failure: Option<String>,
 }
@@ -55,23 +59,23 @@ impl Mail {
     fn new(queued: QueuedMail, now: Timestamp) -> Self {
         let QueuedMail { mail, attempts, due_at, failure, given_up_at } = queued;
         Self {
-            id: mail.id.to_string(),
+            id: mail.id,
             address: mail.recipient.as_str().to_owned(),
             message: mail.message.name().to_owned(),
-            user: mail.user_id.map(|id| id.to_string()),
-            created_at: mail.created_at.to_string(),
+            user: mail.user_id,
+            created_at: mail.created_at,
             age_seconds: now.duration_since(mail.created_at).as_secs(),
-            expires_at: mail.expires_at.to_string(),
+            expires_at: mail.expires_at,
             attempts,
-            next_attempt_at: given_up_at.is_none().then(|| due_at.to_string()),
-            given_up_at: given_up_at.map(|at| at.to_string()),
+            next_attempt_at: given_up_at.is_none().then_some(due_at),
+            given_up_at,
             failure,
         }
     }
 }
 
 /// How many mails are due.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MailRetried {
     pub mails_due: usize,
@@ -96,7 +100,7 @@ pub(in crate::http) async fn list(
     let MailPage { mails, next } = mail_queue::page(&doorward, after, limit).await?;
     let now = doorward.now();
     let mails = mails.into_iter().map(|queued| Mail::new(queued, now)).collect();
-    Ok(NoStore(StatusCode::OK, Mails { mails, next: next.map(|id| id.to_string()) }))
+    Ok(NoStore(StatusCode::OK, Mails { mails, next }))
 }
 
 /// Makes all mail due that has not expired.

@@ -1,6 +1,9 @@
 //! `GET /api/admin/users/{user}/export`: everything that is stored about one user. The fields are those of `GET /api/me/export`.
 
+use std::net::IpAddr;
+
 use axum::{extract::State, http::StatusCode};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -17,14 +20,17 @@ use crate::{
         factor_list::{self, FactorInfo, TrustedDeviceInfo},
         order::ExportUsers,
     },
+    clock::Timestamp,
     event::Administrator,
     http::{Error, admin::Admin, answer::NoStore},
+    network::Network,
     store,
+    throttle::KnownNetworks,
     user::User,
 };
 
 /// Everything that is stored about a user, without the password hash.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PersonExport {
     pub user: PersonRecord,
@@ -38,7 +44,8 @@ pub struct PersonExport {
     pub keys: Vec<ApiKeyInfo>,
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+/// The record of the user.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PersonRecord {
     #[serde(flatten)]
@@ -49,11 +56,14 @@ pub struct PersonRecord {
 }
 
 /// A network with its own budget of failed logins, because the user has signed in from it.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "KnownNetwork")]
 pub struct KnownNetworkInfo {
+    /// An IPv4 address, or the first address of an IPv6 /64.
+    #[schemars(with = "IpAddr")]
     pub address: String,
-    pub noted_at: String,
+    pub noted_at: Timestamp,
 }
 
 pub(in crate::http) async fn show(
@@ -65,6 +75,14 @@ pub(in crate::http) async fn show(
     Ok(NoStore(StatusCode::OK, exported(&doorward, &user, &admin).await?))
 }
 
+pub(in crate::http::api) fn known_networks(known: &KnownNetworks) -> Vec<KnownNetworkInfo> {
+    let info = |(network, at): (Network, Timestamp)| KnownNetworkInfo {
+        address: network.to_string(),
+        noted_at: at,
+    };
+    known.iter().map(info).collect()
+}
+
 /// Everything that is stored about a user.
 pub(in crate::http) async fn exported(
     doorward: &Doorward,
@@ -73,13 +91,9 @@ pub(in crate::http) async fn exported(
 ) -> Result<PersonExport, store::Error> {
     let pending = pending_email(doorward, user).await?;
     let stored = export::export_of(doorward, user, by).await?;
-    let known_networks = stored.known_networks.iter().map(|(network, at)| KnownNetworkInfo {
-        address: network.to_string(),
-        noted_at: at.to_string(),
-    });
     Ok(PersonExport {
         sessions: stored.sessions.into_iter().map(SessionInfo::from).collect(),
-        known_networks: known_networks.collect(),
+        known_networks: known_networks(&stored.known_networks),
         factors: factor_list::factors(&stored.factors),
         recovery_codes: stored.factors.recovery_codes,
         trusted_devices: factor_list::trusted_devices(&stored.factors),

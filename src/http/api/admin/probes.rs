@@ -3,6 +3,7 @@
 
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -41,7 +42,7 @@ pub(in crate::http) async fn expect(
 }
 
 /// How an announced request arrived, if it did.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ProbeResult {
     pub arrival: Option<Arrival>,
 }

@@ -1,6 +1,7 @@
 //! `/api/admin/users/{user}/roles/{role}`: grants and revokes a role.
 
 use axum::{extract::State, http::StatusCode};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::target::Named;
@@ -11,7 +12,7 @@ use crate::{
 };
 
 /// Whether an order has changed anything.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Changed {
     pub changed: bool,
 }

@@ -1,7 +1,7 @@
 //! `POST /api/admin/users/{user}/secure`: ends everything by which somebody could be in an account that was taken over.
 
 use axum::{extract::State, http::StatusCode};
-use schemars::{Schema, SchemaGenerator, json_schema};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use zeroize::Zeroizing;
@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// What ended, and how the person gets in again.
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Secured {
     pub sessions_ended: usize,
@@ -37,6 +37,7 @@ pub struct Secured {
     pub codes_revoked: usize,
     /// Invitations that the user has made.
     pub invitations_revoked: usize,
+    /// Whether there was one.
     pub password_removed: bool,
     /// The second factors that are left.
     pub factors: Vec<FactorInfo>,
@@ -46,7 +47,8 @@ pub struct Secured {
     pub earlier_emails: Vec<String>,
     /// Whether the user is mailed a link to set a new password. If not, there is a code.
     pub mailed: bool,
-    /// With it the user sets a new password. It cannot be read again.
+    /// With it the user sets a new password, once within 30 minutes. It cannot be read again.
+    #[schemars(with = "Option<String>")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<Zeroizing<String>>,
 }

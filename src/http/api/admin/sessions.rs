@@ -1,6 +1,9 @@
 //! `/api/admin/users/{user}/sessions`: the sessions of a user.
 
+use std::net::IpAddr;
+
 use axum::{extract::State, http::StatusCode};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::target::{Named, find};
@@ -10,32 +13,35 @@ use crate::{
         order::{EndSession, EndSessions},
         sessions::{self, AllEnded},
     },
+    clock::Timestamp,
     http::{
         Error,
         admin::{Admin, UsersRead},
         answer::{NoContent, NoStore},
     },
-    session::Session,
+    session::{Session, SessionId},
 };
 
 /// All sessions of a user.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "UserSessions")]
 pub struct Sessions {
     pub sessions: Vec<SessionInfo>,
 }
 
 /// A session as an administrator sees it.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "UserSession")]
 pub struct SessionInfo {
-    pub id: String,
+    pub id: SessionId,
     /// When the user signed in.
-    pub created_at: String,
+    pub created_at: Timestamp,
     /// When the session was last used, to within some minutes.
-    pub last_seen_at: String,
-    pub expires_at: String,
+    pub last_seen_at: Timestamp,
+    pub expires_at: Timestamp,
     /// The address from which the user signed in.
-    pub address: String,
+    pub address: IpAddr,
     /// The program with which the user signed in, as it names itself.
     pub user_agent: String,
 }
@@ -43,18 +49,18 @@ pub struct SessionInfo {
 impl From<Session> for SessionInfo {
     fn from(session: Session) -> Self {
         Self {
-            id: session.id.to_string(),
-            created_at: session.created_at.to_string(),
-            last_seen_at: session.last_seen_at.to_string(),
-            expires_at: session.expires_at.to_string(),
-            address: session.client.address.to_string(),
+            id: session.id,
+            created_at: session.created_at,
+            last_seen_at: session.last_seen_at,
+            expires_at: session.expires_at,
+            address: session.client.address,
             user_agent: session.client.user_agent,
         }
     }
 }
 
 /// How many sessions were ended.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Ended {
     pub sessions_ended: usize,

@@ -4,6 +4,7 @@ use axum::{
     extract::{Path, State},
     http::StatusCode,
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -12,6 +13,7 @@ use crate::{
         self,
         order::{RevokeSigningKey, RotateSigningKeys},
     },
+    clock::Timestamp,
     http::{
         Error,
         admin::{Admin, SigningKeysRead},
@@ -21,28 +23,28 @@ use crate::{
 };
 
 /// All signing keys.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SigningKeys {
     pub signing_keys: Vec<SigningKey>,
 }
 
 /// A signing key as an administrator sees it.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct SigningKey {
     /// The id in the header of tokens.
     pub kid: String,
+    #[schemars(extend("enum" = ["ES256", "EdDSA", "RS256"]))]
     pub algorithm: String,
     pub stage: KeyStatus,
-    /// When that ends.
+    /// When the stage ends by itself.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub until: Option<String>,
+    pub until: Option<Timestamp>,
 }
 
 impl From<signing_keys::KeyInfo> for SigningKey {
     fn from(key: signing_keys::KeyInfo) -> Self {
         let signing_keys::KeyInfo { id, algorithm, status, until } = key;
-        let until = until.map(|until| until.to_string());
         Self { kid: id.to_string(), algorithm: algorithm.name().into(), stage: status, until }
     }
 }

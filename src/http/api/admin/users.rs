@@ -5,6 +5,7 @@ use axum::{
     http::{HeaderMap, StatusCode, header},
     response::{IntoResponse, Response},
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -25,6 +26,7 @@ use crate::{
         search::{self, UserFilter, UserPage},
         sessions,
     },
+    clock::Timestamp,
     http::{
         Error,
         admin::{Admin, UsersRead},
@@ -36,7 +38,8 @@ use crate::{
 };
 
 /// A page of users. It may be short although more follow.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "UserPage")]
 pub struct Users {
     pub users: Vec<UserInfo>,
     /// The parameter `after` of the next page, if there may be one.
@@ -44,10 +47,11 @@ pub struct Users {
 }
 
 /// A user as an administrator sees them.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "ListedUser")]
 pub struct UserInfo {
-    pub id: String,
+    pub id: UserId,
     pub name: String,
     pub email: String,
     pub email_verified: bool,
@@ -55,16 +59,26 @@ pub struct UserInfo {
     pub has_password: bool,
     pub disabled: bool,
     /// When the user registered.
-    pub created_at: String,
-    pub updated_at: String,
-    pub last_login_at: Option<String>,
-    /// What one user has, which a list does not show.
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+    pub last_login_at: Option<Timestamp>,
+    /// What one user has. Only the answer about one has it, which is a [`ShownUser`].
     #[serde(flatten)]
+    #[schemars(skip)]
     pub held: Option<Held>,
 }
 
+/// A user with what they have.
+#[derive(Serialize, JsonSchema)]
+pub(in crate::http) struct ShownUser {
+    #[serde(flatten)]
+    user: UserInfo,
+    #[serde(flatten)]
+    held: Held,
+}
+
 /// The sessions of a user, and what they hold besides the password.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Held {
     pub sessions: Vec<SessionInfo>,
@@ -93,16 +107,16 @@ impl Held {
 impl From<&User> for UserInfo {
     fn from(user: &User) -> Self {
         Self {
-            id: user.id.to_string(),
+            id: user.id,
             name: user.name.as_str().to_owned(),
             email: user.email.as_str().to_owned(),
             email_verified: user.email_verified,
             roles: user.roles.iter().map(str::to_owned).collect(),
             has_password: user.password_hash.is_some(),
             disabled: user.disabled,
-            created_at: user.created_at.to_string(),
-            updated_at: user.updated_at.to_string(),
-            last_login_at: user.last_login_at.map(|at| at.to_string()),
+            created_at: user.created_at,
+            updated_at: user.updated_at,
+            last_login_at: user.last_login_at,
             held: None,
         }
     }
@@ -185,8 +199,8 @@ pub(in crate::http) async fn show(
     let held = doorward.store().factors_of(&user, doorward.now()).await?;
     let keys = keys::valid_of_user(&doorward, user.id).await?;
     let held = Held::new(sessions, &held, keys);
-    let info = UserInfo { held: Some(held), ..UserInfo::from(&user) };
-    Ok(tagged(StatusCode::OK, &user, info))
+    let shown = ShownUser { user: UserInfo::from(&user), held };
+    Ok(tagged(StatusCode::OK, &user, shown))
 }
 
 pub(in crate::http) async fn change(
@@ -218,6 +232,6 @@ pub(in crate::http) async fn delete(
 }
 
 /// An answer with the version of the record.
-fn tagged(status: StatusCode, user: &User, info: UserInfo) -> Response {
+fn tagged(status: StatusCode, user: &User, info: impl Serialize) -> Response {
     ([(header::ETAG, tag_of(user))], NoStore(status, info)).into_response()
 }

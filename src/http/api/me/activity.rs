@@ -1,6 +1,7 @@
 //! `GET /api/me/activity`: what happened to the own account, from the audit trail.
 
 use axum::{extract::State, http::StatusCode};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -23,18 +24,23 @@ use crate::{
     user::UserId,
 };
 
-#[derive(Serialize)]
+/// A page of the events that concern the user.
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct Activity {
+    /// Newest first.
     events: Vec<OwnEvent>,
+    /// The value of `after` for the next page, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<String>,
 }
 
 /// An event as the user sees it whom it concerns. Who else has caused it, and from where, is not theirs to know.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "ActivityEvent")]
 pub(crate) struct OwnEvent {
     id: String,
+    #[schemars(extend("format" = "date-time"))]
     at: String,
     kind: String,
     outcome: EventOutcome,
@@ -43,6 +49,7 @@ pub(crate) struct OwnEvent {
     address: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     user_agent: Option<String>,
+    /// What else is known, depending on the kind.
     #[serde(skip_serializing_if = "Map::is_empty")]
     details: Map<String, Value>,
 }

@@ -1,6 +1,7 @@
 //! `GET /api/me/export`: everything stored about the user.
 
 use axum::{extract::State, http::StatusCode};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Me;
@@ -13,11 +14,15 @@ use crate::{
         factor_list::{self, FactorInfo, TrustedDeviceInfo},
         proof::is_fresh,
     },
+    clock::Timestamp,
     http::{
         Error,
         answer::NoStore,
         api::{
-            admin::keys::ApiKeyInfo,
+            admin::{
+                keys::ApiKeyInfo,
+                person::{KnownNetworkInfo, known_networks},
+            },
             sessions::{ListedSession, listed},
         },
         bearer::Bearer,
@@ -25,37 +30,33 @@ use crate::{
     network::Requester,
 };
 
-#[derive(Serialize)]
+/// Everything stored about a user.
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "Export")]
 pub(crate) struct Exported {
     user: Record,
     sessions: Vec<ListedSession>,
-    known_networks: Vec<KnownNetwork>,
-    /// The secrets themselves are not exported.
+    known_networks: Vec<KnownNetworkInfo>,
+    /// The second factors, without their secrets.
     factors: Vec<FactorInfo>,
-    /// How many there are.
+    /// How many recovery codes are left.
     recovery_codes: usize,
+    /// Browsers in which a password is enough.
     trusted_devices: Vec<TrustedDeviceInfo>,
-    /// The keys themselves are not stored.
+    /// The API keys, without the keys themselves.
     keys: Vec<ApiKeyInfo>,
 }
 
-/// A network with its own budget of failed logins, because the user has signed in from it.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct KnownNetwork {
-    address: String,
-    noted_at: String,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
+#[schemars(inline)]
 struct Record {
     #[serde(flatten)]
     me: Me,
     /// The hash itself is not exported.
     has_password: bool,
-    last_login_at: Option<String>,
+    last_login_at: Option<Timestamp>,
 }
 
 pub(crate) async fn export(
@@ -78,18 +79,14 @@ pub(crate) async fn exported(
     let user = Record {
         me: Me::from(&*caller.user).with_pending(pending_email(doorward, &caller.user).await?),
         has_password: caller.user.password_hash.is_some(),
-        last_login_at: caller.user.last_login_at.map(|at| at.to_string()),
+        last_login_at: caller.user.last_login_at,
     };
     let stored = export::export_own(doorward, &caller.user, requester).await?;
     let sessions = listed(stored.sessions, &caller.session);
-    let known_networks = stored.known_networks.iter().map(|(network, at)| KnownNetwork {
-        address: network.to_string(),
-        noted_at: at.to_string(),
-    });
     Ok(Exported {
         user,
         sessions,
-        known_networks: known_networks.collect(),
+        known_networks: known_networks(&stored.known_networks),
         factors: factor_list::factors(&stored.factors),
         recovery_codes: stored.factors.recovery_codes,
         trusted_devices: factor_list::trusted_devices(&stored.factors),

@@ -1,10 +1,12 @@
 //! `/api/me/factors`: the second factors of the caller. Adding and removing one needs a sign-in within the last 10 minutes.
 
+use std::net::IpAddr;
+
 use axum::{
     extract::{Path, State, rejection::PathRejection},
     http::StatusCode,
 };
-use schemars::{Schema, SchemaGenerator, json_schema};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -15,7 +17,11 @@ use crate::{
         factor::{Enrolled, passkey, recovery_codes, totp},
         trusted_devices,
     },
-    credential::{factor::FactorKind, recovery_code::RecoveryCode},
+    clock::Timestamp,
+    credential::{
+        factor::FactorKind,
+        recovery_code::{COUNT, RecoveryCode},
+    },
     fault::Fault,
     http::{
         Error,
@@ -31,8 +37,9 @@ use crate::{
 };
 
 /// What the caller holds.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "Factors")]
 pub(crate) struct ListedFactors {
     passkeys: Vec<ListedPasskey>,
     totp: Option<ListedTotp>,
@@ -41,43 +48,48 @@ pub(crate) struct ListedFactors {
     trusted_devices: Vec<ListedDevice>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(inline)]
 struct ListedPasskey {
-    id: String,
-    kind: &'static str,
+    id: FactorId,
+    #[schemars(with = "String", extend("enum" = ["passkey", "key"]))]
+    kind: FactorKind,
     name: String,
     backed_up: bool,
-    created_at: String,
-    last_used_at: Option<String>,
+    created_at: Timestamp,
+    last_used_at: Option<Timestamp>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(inline)]
 struct ListedTotp {
-    created_at: String,
-    last_used_at: Option<String>,
+    created_at: Timestamp,
+    last_used_at: Option<Timestamp>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(inline)]
 struct ListedDevice {
-    id: String,
-    address: String,
+    id: FactorId,
+    address: IpAddr,
+    #[schemars(length(max = 256))]
     user_agent: String,
-    created_at: String,
-    expires_at: String,
+    created_at: Timestamp,
+    expires_at: Timestamp,
 }
 
 impl From<Passkey> for ListedPasskey {
     fn from(passkey: Passkey) -> Self {
         Self {
-            id: passkey.id.to_string(),
-            kind: passkey.kind().name(),
+            id: passkey.id,
+            kind: passkey.kind(),
             name: passkey.name,
             backed_up: passkey.backed_up,
-            created_at: passkey.created_at.to_string(),
-            last_used_at: passkey.last_used_at.map(|at| at.to_string()),
+            created_at: passkey.created_at,
+            last_used_at: passkey.last_used_at,
         }
     }
 }
@@ -85,11 +97,11 @@ impl From<Passkey> for ListedPasskey {
 impl From<TrustedDevice> for ListedDevice {
     fn from(device: TrustedDevice) -> Self {
         Self {
-            id: device.id.to_string(),
-            address: device.client.address.to_string(),
+            id: device.id,
+            address: device.client.address,
             user_agent: device.client.user_agent,
-            created_at: device.created_at.to_string(),
-            expires_at: device.expires_at.to_string(),
+            created_at: device.created_at,
+            expires_at: device.expires_at,
         }
     }
 }
@@ -99,8 +111,8 @@ impl From<HeldFactors> for ListedFactors {
         Self {
             passkeys: held.passkeys.into_iter().map(ListedPasskey::from).collect(),
             totp: held.totp.map(|totp| ListedTotp {
-                created_at: totp.created_at.to_string(),
-                last_used_at: totp.last_used_at.map(|at| at.to_string()),
+                created_at: totp.created_at,
+                last_used_at: totp.last_used_at,
             }),
             recovery_codes: held.recovery_codes,
             trusted_devices: held.trusted_devices.into_iter().map(ListedDevice::from).collect(),
@@ -109,11 +121,14 @@ impl From<HeldFactors> for ListedFactors {
 }
 
 /// The token of the session, which has proved the new factor, and the recovery codes that come with the first factor.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct AddedFactor {
+    /// Replaces the token of the session, which has proved the new factor.
     token: Token,
+    /// Only with the first factor. They are shown once.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<[RecoveryCode; COUNT]>")]
     recovery_codes: Option<Vec<String>>,
 }
 
@@ -129,24 +144,30 @@ fn texts(codes: Vec<RecoveryCode>) -> Vec<String> {
     codes.iter().map(ToString::to_string).collect()
 }
 
-#[derive(Serialize)]
+/// New recovery codes, in the place of all others. They are shown once.
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct RecoveryCodes {
+    #[schemars(with = "[RecoveryCode; COUNT]")]
     recovery_codes: Vec<String>,
 }
 
 /// A secret for an authenticator app, which counts when a code of it is confirmed.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct TotpToConfirm {
+    #[schemars(regex(pattern = "^[A-Za-z0-9_.-]+$"))]
     setup: String,
+    #[schemars(regex(pattern = "^[A-Z2-7]{32}$"))]
     secret: String,
+    /// For a QR code.
     uri: String,
 }
 
 /// What a browser makes a passkey with.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct PasskeyToMake {
+    #[schemars(regex(pattern = "^[A-Za-z0-9_.-]+$"))]
     setup: String,
     public_key: CreationOptions,
 }
