@@ -34,6 +34,7 @@ impl Setup<'_> {
 }
 
 /// A file. With the default settings it is the one in `deploy/`, or in `deploy/tls/`.
+// A tag on a line of its own begins with `{%-`, which removes the line break before it, so that the line leaves no blank one.
 #[derive(Template)]
 #[template(escape = "none")]
 enum File<'a> {
