@@ -13,7 +13,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Register a user */
+        /**
+         * Register a user
+         * @description With `registration_conflict = "silent"`, the owner of the address gets a mail, whether it was free or not.
+         */
         post: operations["register"];
         delete?: never;
         options?: never;
@@ -94,105 +97,6 @@ export interface paths {
         head?: never;
         patch?: never;
         trace?: never;
-    };
-    "/api/auth/guard": {
-        parameters: {
-            query?: {
-                /** @description `full` for the second request of nginx: the answer to a refused request. It is never an admission */
-                answer?: components["parameters"]["answer"];
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Admit any valid token */
-        get: operations["guard"];
-        /** Admit any valid token */
-        put: operations["guardPut"];
-        /** Admit any valid token */
-        post: operations["guardPost"];
-        /** Admit any valid token */
-        delete: operations["guardDelete"];
-        /** Admit any valid token */
-        options: operations["guardOptions"];
-        head?: never;
-        /** Admit any valid token */
-        patch: operations["guardPatch"];
-        /** Admit any valid token */
-        trace: operations["guardTrace"];
-    };
-    "/api/auth/miles": {
-        parameters: {
-            query?: {
-                /** @description `full` for the second request of nginx: the answer to a refused request. It is never an admission */
-                answer?: components["parameters"]["answer"];
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Admit the user with the designated name */
-        get: operations["designated"];
-        /** Admit the user with the designated name */
-        put: operations["designatedPut"];
-        /** Admit the user with the designated name */
-        post: operations["designatedPost"];
-        /** Admit the user with the designated name */
-        delete: operations["designatedDelete"];
-        /** Admit the user with the designated name */
-        options: operations["designatedOptions"];
-        head?: never;
-        /** Admit the user with the designated name */
-        patch: operations["designatedPatch"];
-        /** Admit the user with the designated name */
-        trace: operations["designatedTrace"];
-    };
-    "/api/auth/{guard}": {
-        parameters: {
-            query?: {
-                /** @description `full` for the second request of nginx: the answer to a refused request. It is never an admission */
-                answer?: components["parameters"]["answer"];
-            };
-            header?: {
-                /** @description The method (Traefik, Caddy, HAProxy) of the guarded request. Read only if a trusted proxy sends it */
-                "X-Forwarded-Method"?: components["parameters"]["X-Forwarded-Method"];
-                /** @description The path and query (Traefik, Caddy, HAProxy) of the guarded request. Read only if a trusted proxy sends it */
-                "X-Forwarded-Uri"?: components["parameters"]["X-Forwarded-Uri"];
-                /** @description The host of the guarded request. Read only if a trusted proxy sends it */
-                "X-Forwarded-Host"?: components["parameters"]["X-Forwarded-Host"];
-                /** @description The scheme of the guarded request. Read only if a trusted proxy sends it */
-                "X-Forwarded-Proto"?: components["parameters"]["X-Forwarded-Proto"];
-                /** @description The client's address of the guarded request. Read only if a trusted proxy sends it */
-                "X-Forwarded-For"?: components["parameters"]["X-Forwarded-For"];
-                /** @description The method (nginx) of the guarded request. Read only if a trusted proxy sends it */
-                "X-Original-Method"?: components["parameters"]["X-Original-Method"];
-                /** @description The path and query (nginx) of the guarded request. Read only if a trusted proxy sends it */
-                "X-Original-Uri"?: components["parameters"]["X-Original-Uri"];
-            };
-            path: {
-                /**
-                 * @description The name of the guard in the settings
-                 * @example staff
-                 */
-                guard: string;
-            };
-            cookie?: never;
-        };
-        /** Admit by a declared guard */
-        get: operations["declaredGuard"];
-        /** Admit by a declared guard */
-        put: operations["declaredGuardPut"];
-        /** Admit by a declared guard */
-        post: operations["declaredGuardPost"];
-        /** Admit by a declared guard */
-        delete: operations["declaredGuardDelete"];
-        /** Admit by a declared guard */
-        options: operations["declaredGuardOptions"];
-        head?: never;
-        /** Admit by a declared guard */
-        patch: operations["declaredGuardPatch"];
-        /** Admit by a declared guard */
-        trace: operations["declaredGuardTrace"];
     };
     "/api/auth/logout": {
         parameters: {
@@ -362,6 +266,105 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/auth/guard": {
+        parameters: {
+            query?: {
+                /** @description `full` for the second request of nginx: the answer to a refused request. It is never an admission */
+                answer?: components["parameters"]["answer"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Admit any valid token */
+        get: operations["guard"];
+        /** Admit any valid token */
+        put: operations["guardPut"];
+        /** Admit any valid token */
+        post: operations["guardPost"];
+        /** Admit any valid token */
+        delete: operations["guardDelete"];
+        /** Admit any valid token */
+        options: operations["guardOptions"];
+        head?: never;
+        /** Admit any valid token */
+        patch: operations["guardPatch"];
+        /** Admit any valid token */
+        trace: operations["guardTrace"];
+    };
+    "/api/auth/miles": {
+        parameters: {
+            query?: {
+                /** @description `full` for the second request of nginx: the answer to a refused request. It is never an admission */
+                answer?: components["parameters"]["answer"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Admit the user with the designated name */
+        get: operations["designated"];
+        /** Admit the user with the designated name */
+        put: operations["designatedPut"];
+        /** Admit the user with the designated name */
+        post: operations["designatedPost"];
+        /** Admit the user with the designated name */
+        delete: operations["designatedDelete"];
+        /** Admit the user with the designated name */
+        options: operations["designatedOptions"];
+        head?: never;
+        /** Admit the user with the designated name */
+        patch: operations["designatedPatch"];
+        /** Admit the user with the designated name */
+        trace: operations["designatedTrace"];
+    };
+    "/api/auth/{guard}": {
+        parameters: {
+            query?: {
+                /** @description `full` for the second request of nginx: the answer to a refused request. It is never an admission */
+                answer?: components["parameters"]["answer"];
+            };
+            header?: {
+                /** @description The method (Traefik, Caddy, HAProxy) of the guarded request. Read only if a trusted proxy sends it */
+                "X-Forwarded-Method"?: components["parameters"]["X-Forwarded-Method"];
+                /** @description The path and query (Traefik, Caddy, HAProxy) of the guarded request. Read only if a trusted proxy sends it */
+                "X-Forwarded-Uri"?: components["parameters"]["X-Forwarded-Uri"];
+                /** @description The host of the guarded request. Read only if a trusted proxy sends it */
+                "X-Forwarded-Host"?: components["parameters"]["X-Forwarded-Host"];
+                /** @description The scheme of the guarded request. Read only if a trusted proxy sends it */
+                "X-Forwarded-Proto"?: components["parameters"]["X-Forwarded-Proto"];
+                /** @description The client's address of the guarded request. Read only if a trusted proxy sends it */
+                "X-Forwarded-For"?: components["parameters"]["X-Forwarded-For"];
+                /** @description The method (nginx) of the guarded request. Read only if a trusted proxy sends it */
+                "X-Original-Method"?: components["parameters"]["X-Original-Method"];
+                /** @description The path and query (nginx) of the guarded request. Read only if a trusted proxy sends it */
+                "X-Original-Uri"?: components["parameters"]["X-Original-Uri"];
+            };
+            path: {
+                /**
+                 * @description The name of the guard in the settings
+                 * @example staff
+                 */
+                guard: string;
+            };
+            cookie?: never;
+        };
+        /** Admit by a declared guard */
+        get: operations["declaredGuard"];
+        /** Admit by a declared guard */
+        put: operations["declaredGuardPut"];
+        /** Admit by a declared guard */
+        post: operations["declaredGuardPost"];
+        /** Admit by a declared guard */
+        delete: operations["declaredGuardDelete"];
+        /** Admit by a declared guard */
+        options: operations["declaredGuardOptions"];
+        head?: never;
+        /** Admit by a declared guard */
+        patch: operations["declaredGuardPatch"];
+        /** Admit by a declared guard */
+        trace: operations["declaredGuardTrace"];
+    };
     "/api/sessions": {
         parameters: {
             query?: never;
@@ -506,26 +509,6 @@ export interface paths {
          * @description The new address is discarded, and its links and codes are void. 404 if there is none.
          */
         delete: operations["cancelPendingEmail"];
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/me/activity": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List what happened to the account
-         * @description From the audit trail. Who else has caused something, and from where, is not shown.
-         */
-        get: operations["listActivity"];
-        put?: never;
-        post?: never;
-        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -706,41 +689,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/me/keys": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** List the user's API keys: valid ones, and those that have ended in the last 30 days */
-        get: operations["listMyKeys"];
-        put?: never;
-        /** Make an API key, with which a program passes guards with `keys = true` as the user. Needs a sign-in within the last 10 minutes */
-        post: operations["createMyKey"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/me/keys/{id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        post?: never;
-        /** Revoke an API key of the user. It is refused from the next request on */
-        delete: operations["revokeMyKey"];
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/api/admin/users": {
         parameters: {
             query?: never;
@@ -748,10 +696,16 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List users in the order of their addresses or, with `text`, of the words that match. A page may be short although more follow. Scope `users:read` */
+        /**
+         * List users in the order of their addresses or, with `text`, of the words that match
+         * @description A page may be short although more follow. Needs the scope `users:read`.
+         */
         get: operations["listUsers"];
         put?: never;
-        /** Add a user. Without a password, they set one with a reset code or a mailed link. Scope `users:write` */
+        /**
+         * Add a user
+         * @description Without a password, they set one with a reset code or a mailed link. Needs the scope `users:write`.
+         */
         post: operations["createUser"];
         delete?: never;
         options?: never;
@@ -766,15 +720,24 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Show a user with their sessions and second factors. Scope `users:read` */
+        /**
+         * Show a user with their sessions and second factors
+         * @description Needs the scope `users:read`.
+         */
         get: operations["showUser"];
         put?: never;
         post?: never;
-        /** Delete a user and what is stored about them. Scope `users:delete`, and a sign-in within the last 10 minutes */
+        /**
+         * Delete a user and what is stored about them
+         * @description Needs the scope `users:delete`, and a sign-in within the last 10 minutes.
+         */
         delete: operations["deleteUser"];
         options?: never;
         head?: never;
-        /** Change the name, the address, its mark as verified, or whether the user is disabled. The old address is told of a new one. Disabling ends the sessions, API keys and trusted browsers for good. Scope `users:write`, and a sign-in within the last 10 minutes */
+        /**
+         * Change the name, the address, its mark as verified, or whether the user is disabled
+         * @description The old address is told of a new one. Disabling ends the sessions, API keys and trusted browsers for good. Needs the scope `users:write`, and a sign-in within the last 10 minutes.
+         */
         patch: operations["changeUser"];
         trace?: never;
     };
@@ -785,7 +748,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Show everything that is stored about a user, without the password hash. Scope `users:read`, and a sign-in within the last 10 minutes */
+        /**
+         * Show everything that is stored about a user, without the password hash
+         * @description Needs the scope `users:read`, and a sign-in within the last 10 minutes.
+         */
         get: operations["exportUser"];
         put?: never;
         post?: never;
@@ -803,10 +769,16 @@ export interface paths {
             cookie?: never;
         };
         get?: never;
-        /** Grant a role to a user. Scope `users:write`, and a sign-in within the last 10 minutes */
+        /**
+         * Grant a role to a user
+         * @description Needs the scope `users:write`, and a sign-in within the last 10 minutes.
+         */
         put: operations["grantRole"];
         post?: never;
-        /** Revoke a role of a user. Scope `users:write` */
+        /**
+         * Revoke a role of a user
+         * @description Needs the scope `users:write`.
+         */
         delete: operations["revokeRole"];
         options?: never;
         head?: never;
@@ -820,11 +792,17 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List the sessions of a user. Scope `users:read` */
+        /**
+         * List the sessions of a user
+         * @description Needs the scope `users:read`.
+         */
         get: operations["listUserSessions"];
         put?: never;
         post?: never;
-        /** End all sessions of a user. Their tokens are refused from the next request on. Their API keys still count. Scope `users:write` */
+        /**
+         * End all sessions of a user
+         * @description Their tokens are refused from the next request on. Their API keys still count. Needs the scope `users:write`.
+         */
         delete: operations["endUserSessions"];
         options?: never;
         head?: never;
@@ -841,7 +819,10 @@ export interface paths {
         get?: never;
         put?: never;
         post?: never;
-        /** End a session of a user. Scope `users:write` */
+        /**
+         * End a session of a user
+         * @description Needs the scope `users:write`.
+         */
         delete: operations["endUserSession"];
         options?: never;
         head?: never;
@@ -857,7 +838,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Set the password of a user and end all their sessions. Scope `users:write`, and a sign-in within the last 10 minutes */
+        /**
+         * Set the password of a user and end all their sessions
+         * @description Needs the scope `users:write`, and a sign-in within the last 10 minutes.
+         */
         post: operations["setUserPassword"];
         delete?: never;
         options?: never;
@@ -874,25 +858,11 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Remove the password of a user and end all their sessions. They set a new one with the link that they are mailed, or with a reset code. Scope `users:write`, and a sign-in within the last 10 minutes */
+        /**
+         * Remove the password of a user and end all their sessions
+         * @description They set a new one with the link that they are mailed, or with a reset code. Needs the scope `users:write`, and a sign-in within the last 10 minutes.
+         */
         post: operations["requireNewPassword"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/admin/users/{user}/secure": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** Secure an account that was taken over: end the sessions, API keys, trusted browsers, links, codes and invitations of a user, and remove the password and the second factors that were added lately. The user is mailed a link to set a new password. The answer has a code in its place without mail, if `mail` is false, if the user is disabled, and if the address was changed within the last 7 days. Scope `users:write`, and a sign-in within the last 10 minutes */
-        post: operations["secureUser"];
         delete?: never;
         options?: never;
         head?: never;
@@ -908,7 +878,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Make a code with which the user can set a password, once within 30 minutes. Scope `users:write`, and a sign-in within the last 10 minutes */
+        /**
+         * Make a code with which the user can set a password, once within 30 minutes
+         * @description Needs the scope `users:write`, and a sign-in within the last 10 minutes.
+         */
         post: operations["createResetCode"];
         delete?: never;
         options?: never;
@@ -925,8 +898,31 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Make a link with which the user can remove all their second factors, once within 30 minutes. Scope `users:write`, and a sign-in within the last 10 minutes */
+        /**
+         * Make a link with which the user can remove all their second factors, once within 30 minutes
+         * @description Needs the scope `users:write`, and a sign-in within the last 10 minutes.
+         */
         post: operations["createFactorReset"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/users/{user}/secure": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Secure an account that was taken over: end the sessions, API keys, trusted browsers, links, codes and invitations of a user, and remove the password and the second factors that were added lately
+         * @description The user is mailed a link to set a new password. The answer has a code in its place without mail, if `mail` is false, if the user is disabled, and if the address was changed within the last 7 days. Needs the scope `users:write`, and a sign-in within the last 10 minutes.
+         */
+        post: operations["secureUser"];
         delete?: never;
         options?: never;
         head?: never;
@@ -942,7 +938,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Forget the failed logins that lock another user out. Scope `users:write`, and a sign-in within the last 10 minutes */
+        /**
+         * Forget the failed logins that lock another user out
+         * @description Needs the scope `users:write`, and a sign-in within the last 10 minutes.
+         */
         post: operations["unlockUser"];
         delete?: never;
         options?: never;
@@ -959,7 +958,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Add users of another system, one JSON object in each line, with the members of an export. Each line of the answer says what came of one. The body is a stream; the answer begins when all of it has arrived. Your rights are judged again for each 500 lines. Scope `users:write`, and a sign-in within the last 10 minutes */
+        /**
+         * Add users of another system, one JSON object in each line, with the members of an export
+         * @description Each line of the answer says what came of one. The body is a stream; the answer begins when all of it has arrived. Your rights are judged again for each 500 lines. Needs the scope `users:write`, and a sign-in within the last 10 minutes.
+         */
         post: operations["importUsers"];
         delete?: never;
         options?: never;
@@ -974,7 +976,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Write all users as of one moment, one JSON object in each line. Only the operator on the machine gets the password hashes. Scope `users:read`, and a sign-in within the last 10 minutes */
+        /**
+         * Write all users as of one moment, one JSON object in each line
+         * @description Only the operator on the machine gets the password hashes. Needs the scope `users:read`, and a sign-in within the last 10 minutes.
+         */
         get: operations["exportUsers"];
         put?: never;
         post?: never;
@@ -991,11 +996,17 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List imported password hashes that have not been replaced, because their users have not logged in. Scope `users:read` */
+        /**
+         * List imported password hashes that have not been replaced, because their users have not logged in
+         * @description Needs the scope `users:read`.
+         */
         get: operations["listImportedHashes"];
         put?: never;
         post?: never;
-        /** Delete the imported password hashes of these users, who then have no password. Scope `users:write`, and a sign-in within the last 10 minutes */
+        /**
+         * Delete the imported password hashes of these users, who then have no password
+         * @description Needs the scope `users:write`, and a sign-in within the last 10 minutes.
+         */
         delete: operations["dropImportedHashes"];
         options?: never;
         head?: never;
@@ -1009,10 +1020,16 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List all invitations that nobody has used, whoever has made them. Scope `invitations:read` */
+        /**
+         * List all invitations that nobody has used, whoever has made them
+         * @description Needs the scope `invitations:read`.
+         */
         get: operations["listAllInvitations"];
         put?: never;
-        /** Invite somebody to register, with roles. Scope `invitations:write`, and a sign-in within the last 10 minutes */
+        /**
+         * Invite somebody to register, with roles
+         * @description Needs the scope `invitations:write`, and a sign-in within the last 10 minutes.
+         */
         post: operations["createInvitation"];
         delete?: never;
         options?: never;
@@ -1030,8 +1047,31 @@ export interface paths {
         get?: never;
         put?: never;
         post?: never;
-        /** Revoke an invitation, whoever has made it. Scope `invitations:write` */
+        /**
+         * Revoke an invitation, whoever has made it
+         * @description Needs the scope `invitations:write`.
+         */
         delete: operations["revokeAnyInvitation"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/me/activity": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List what happened to the account
+         * @description From the audit trail. Who else has caused something, and from where, is not shown.
+         */
+        get: operations["listActivity"];
+        put?: never;
+        post?: never;
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -1126,7 +1166,7 @@ export interface paths {
         };
         /**
          * Prove that an event is in the audit trail
-         * @description Needs the scope `audit:read`. Anybody who has the public key can check the proof offline.
+         * @description Anybody who has the public key can check the proof offline. Needs the scope `audit:read`.
          */
         get: operations["proveEvent"];
         put?: never;
@@ -1148,45 +1188,10 @@ export interface paths {
         put?: never;
         /**
          * Find what was done to the audit trail in the database
-         * @description Needs the scope `audit:read`. One verification runs at a time, but for that of the operator on the machine. An answer that takes longer than a second begins with blanks, and the verification ends when its client leaves.
+         * @description One verification runs at a time, but for that of the operator on the machine. An answer that takes longer than a second begins with blanks, and the verification ends when its client leaves. Needs the scope `audit:read`.
          */
         post: operations["verifyAudit"];
         delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/admin/keys": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** List the API keys of machines and people. Scope `keys:read` */
-        get: operations["listApiKeys"];
-        put?: never;
-        /** Make the API key of a machine. Scope `keys:write`, and a sign-in within the last 10 minutes. A key makes no keys */
-        post: operations["createApiKey"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/admin/keys/{id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        post?: never;
-        /** Revoke an API key, but not of a user who may do more. It is refused from the next request on. Scope `keys:write` */
-        delete: operations["revokeApiKey"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1368,9 +1373,91 @@ export interface paths {
         post?: never;
         /**
          * Refuse all tokens of a signing key
-         * @description From the next request on. Another key signs in its place. Needs the scope `signing-keys:write`.
+         * @description From the next request on. Another key signs in its place. Needs the scope `signing-keys:write`, and a sign-in within the last 10 minutes.
          */
         delete: operations["revokeSigningKey"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/me/keys": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the user's API keys: valid ones, and those that have ended in the last 30 days */
+        get: operations["listMyKeys"];
+        put?: never;
+        /** Make an API key, with which a program passes guards with `keys = true` as the user */
+        post: operations["createMyKey"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/me/keys/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Revoke an API key of the user
+         * @description It is refused from the next request on.
+         */
+        delete: operations["revokeMyKey"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/keys": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the API keys of machines and people
+         * @description Needs the scope `keys:read`.
+         */
+        get: operations["listApiKeys"];
+        put?: never;
+        /**
+         * Make the API key of a machine
+         * @description A key makes no keys. Needs the scope `keys:write`, and a sign-in within the last 10 minutes.
+         */
+        post: operations["createApiKey"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/keys/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Revoke an API key, but not of a user who may do more
+         * @description It is refused from the next request on. Needs the scope `keys:write`.
+         */
+        delete: operations["revokeApiKey"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1507,7 +1594,7 @@ export interface paths {
         put?: never;
         /**
          * Replace all signing keys and the secret of cookies, end all sessions, and make all links, codes and invitations void
-         * @description The cure after a theft of the database, a backup or the keys. Needs the scope `emergency`.
+         * @description The cure after a theft of the database, a backup or the keys. Needs the scope `emergency`, and a sign-in within the last 10 minutes.
          */
         post: operations["emergency"];
         delete?: never;
@@ -1641,6 +1728,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/.well-known/webauthn": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The origins whose pages may use the passkeys of this domain */
+        get: operations["passkeyOrigins"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/.well-known/revocations": {
         parameters: {
             query?: never;
@@ -1658,15 +1762,15 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/.well-known/webauthn": {
+    "/openapi.json": {
         parameters: {
             query?: never;
             header?: never;
             path?: never;
             cookie?: never;
         };
-        /** The origins whose pages may use the passkeys of this domain */
-        get: operations["passkeyOrigins"];
+        /** This document */
+        get: operations["openapi"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1729,27 +1833,17 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/openapi.json": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** This document */
-        get: operations["openapi"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        AccountDeletion: {
+            /**
+             * Format: password
+             * @description The current password. A user without a password may omit it if they have signed in within the last 10 minutes
+             */
+            password: string;
+        };
         /** @description A page of the events that concern the user */
         Activity: {
             /** @description Newest first */
@@ -2068,6 +2162,10 @@ export interface components {
              */
             recoversAt: string | null;
         };
+        /** @description Whether an order has changed anything */
+        Changed: {
+            changed: boolean;
+        };
         CodeAndPassword: {
             /** @description The secret of a mailed link, or the mailed code of 8 digits, which needs `email` */
             code: string;
@@ -2160,6 +2258,10 @@ export interface components {
             /** @description Each with what to do about it */
             findings: string[];
         };
+        /** @description How many hashes were deleted */
+        Dropped: {
+            dropped: number;
+        };
         /** @description An e-mail address, with at most 64 characters before the @ */
         Email: string;
         Emergency: {
@@ -2182,6 +2284,12 @@ export interface components {
             passwordsRemoved: number;
             /** @description Users without their password who get a link by mail to set a new one */
             linksMailed: number;
+        };
+        /** @description How many sessions were ended */
+        Ended: {
+            sessionsEnded: number;
+            /** @description How many API keys of the user still count */
+            apiKeysLeft: number;
         };
         /** @description A header as an operator sees it */
         ExplainedHeader: {
@@ -2257,14 +2365,6 @@ export interface components {
             credential?: components["schemas"]["PasskeyAssertion"];
         } | unknown | unknown;
         /** @description What a client has to answer */
-        FactorChallenge: {
-            /** @description To be sent back with the answer, once, within 10 minutes */
-            challenge: string;
-            /** @description What the user can answer with */
-            factors: ("passkey" | "key" | "totp" | "recovery")[];
-            /** @description Only if a passkey or security key is among them */
-            publicKey?: components["schemas"]["PasskeyRequest"];
-        };
         FactorMissing: {
             /** @constant */
             message: "A second factor is missing.";
@@ -2274,6 +2374,13 @@ export interface components {
             factors: ("passkey" | "key" | "totp" | "recovery")[];
             /** @description Only if a passkey or security key is among them */
             publicKey?: components["schemas"]["PasskeyRequest"];
+        };
+        /** @description A link that removes all second factors of a user. It cannot be read again */
+        FactorReset: {
+            /** @description The link; none without pages */
+            link: string | null;
+            /** @description The secret in the link */
+            secret: string;
         };
         /** @description What the caller holds */
         Factors: {
@@ -2343,15 +2450,16 @@ export interface components {
             factors?: ("pwd" | "otp" | "totp" | "passkey" | "key" | "recovery" | "device")[];
             /** @description How long ago. By default 0 */
             verifiedSecondsAgo?: number;
+            /** @description A request to try a guard with */
             request?: {
-                /** @description By default `GET` */
-                method?: string;
-                /** @description By default `localhost` */
-                host?: string;
-                /** @description By default `/` */
-                path?: string;
-                /** @description The address of the client. By default that of this machine */
-                address?: string | unknown | unknown;
+                /** @description The method; `GET` by default */
+                method?: string | null;
+                /** @description The host; `localhost` by default */
+                host?: string | null;
+                /** @description The path; `/` by default */
+                path?: string | null;
+                /** @description The address of the client; the loopback address by default */
+                address?: (string | unknown | unknown) | null;
             };
         };
         /** @description The decision of a guard, and its reason */
@@ -2372,6 +2480,9 @@ export interface components {
         Guards: {
             guards: components["schemas"]["Guard"][];
         };
+        HashesToDrop: {
+            users?: string[];
+        };
         /** @description An imported password hash that has not been replaced */
         ImportedHash: {
             /**
@@ -2387,6 +2498,15 @@ export interface components {
              * @description When it was imported
              */
             importedAt: string;
+        };
+        /** @description A page of imported hashes, in the order of the users' ids. It may be short although more follow */
+        ImportedHashes: {
+            hashes: components["schemas"]["ImportedHash"][];
+            /**
+             * Format: uuid
+             * @description The id after which the next page starts, if there may be one
+             */
+            next: string | null;
         };
         /** @description Whether a token is valid. Only one that is has claims */
         Introspection: {
@@ -2437,6 +2557,12 @@ export interface components {
             createdAt: string;
             /** Format: date-time */
             expiresAt: string;
+        };
+        /** @description A page of invitations, in the order of their addresses */
+        Invitations: {
+            invitations: components["schemas"]["AnyInvitation"][];
+            /** @description The address after which the next page starts, if there may be one */
+            next: string | null;
         };
         KeySet: {
             keys: ({
@@ -2633,11 +2759,22 @@ export interface components {
             /** @description A condition in CEL over `request`, `guard` and `key` */
             allow?: string;
         };
+        NewPasskey: {
+            setup: string;
+            /** @description Else it is named after its authenticator or the browser */
+            name?: components["schemas"]["Name"];
+            credential: components["schemas"]["PasskeyRegistration"];
+        };
         /**
          * Format: password
          * @description With `password.refuse_common`, common passwords, the user's own name or address, and names of the service are refused
          */
         NewPassword: string;
+        /** @description What the user does who has to set a new password */
+        NewPasswordRequired: {
+            /** @description Whether the user is mailed a link to set one with. Without it, they need a reset code */
+            mailed: boolean;
+        };
         NewPersonalKey: {
             name: components["schemas"]["Name"];
             /** @description What it is for; every guard that takes keys by default */
@@ -2703,12 +2840,22 @@ export interface components {
             id: string;
             transports: string[];
         };
+        PasskeyKind: {
+            /**
+             * @description `key`: one that only counts after a password, and need not ask for a PIN
+             * @enum {string}
+             */
+            kind?: "passkey" | "key";
+        };
         /** @description What a person signs in with who has named nobody */
         PasskeyLogin: {
             /** @description To be sent back with the answer, once, within an hour */
             challenge: string;
             factors: "passkey"[];
             publicKey: components["schemas"]["PasskeyRequest"];
+        };
+        PasskeyName: {
+            name: components["schemas"]["Name"];
         };
         PasskeyOrigins: {
             origins: string[];
@@ -2721,7 +2868,8 @@ export interface components {
             response: {
                 clientDataJSON: components["schemas"]["Base64Url"];
                 attestationObject: components["schemas"]["Base64Url"];
-                transports?: string[];
+                /** @default [] */
+                transports: string[];
             };
         };
         /** @description What `PublicKeyCredential.parseRequestOptionsFromJSON()` reads for `navigator.credentials.get()` */
@@ -2732,6 +2880,56 @@ export interface components {
             allowCredentials: components["schemas"]["PasskeyDescriptor"][];
             /** @enum {string} */
             userVerification: "required" | "preferred";
+        };
+        /** @description What a browser makes a passkey with */
+        PasskeyToMake: {
+            setup: string;
+            publicKey: components["schemas"]["PasskeyCreation"];
+        };
+        PasswordChange: {
+            /**
+             * Format: password
+             * @description The current password. A user without a password may omit it if they have signed in within the last 10 minutes
+             */
+            current: string;
+            new: components["schemas"]["NewPassword"];
+        };
+        PasswordToSet: {
+            password: components["schemas"]["NewPassword"];
+        };
+        /** @description Everything that is stored about a user, without the password hash */
+        PersonExport: {
+            user: components["schemas"]["PersonRecord"];
+            sessions: components["schemas"]["UserSession"][];
+            knownNetworks: components["schemas"]["KnownNetwork"][];
+            factors: components["schemas"]["ExportedFactor"][];
+            /** @description How many recovery codes the user has */
+            recoveryCodes: number;
+            trustedDevices: components["schemas"]["TrustedDevice"][];
+            /** @description The keys themselves are not stored */
+            keys: components["schemas"]["ApiKey"][];
+        };
+        /** @description The record of the user */
+        PersonRecord: {
+            /** Format: uuid */
+            id: string;
+            name: string;
+            email: string;
+            emailVerified: boolean;
+            roles: string[];
+            hasPassword: boolean;
+            disabled: boolean;
+            /**
+             * Format: date-time
+             * @description When the user registered
+             */
+            createdAt: string;
+            /** Format: date-time */
+            updatedAt: string;
+            /** Format: date-time */
+            lastLoginAt: string | null;
+            /** @description A new address that is still to be verified */
+            pendingEmail?: string;
         };
         Probe: {
             /** @description The value of the header `X-Doorward-Probe` */
@@ -2746,6 +2944,15 @@ export interface components {
             /** Format: uuid */
             id: string;
             name: string;
+        };
+        ProfileChange: {
+            name?: components["schemas"]["Name"];
+            email?: components["schemas"]["Email"];
+            /**
+             * Format: password
+             * @description The current password. A user without a password may omit it if they have signed in within the last 10 minutes
+             */
+            password?: string;
         };
         /** @description A mail as an administrator sees it */
         QueuedMail: {
@@ -2859,6 +3066,47 @@ export interface components {
             password?: components["schemas"]["NewPassword"];
             /** @description The secret of an invitation, or its code of 8 digits */
             invitation?: string;
+        };
+        /** @description A code with which the user can set a password. It cannot be read again */
+        ResetCode: {
+            code: string;
+        };
+        Revoked: Record<string, never>;
+        SecureOptions: {
+            /**
+             * @description Which second factors are removed: `all`, `none`, or those added within this time
+             * @default 30d
+             */
+            removeFactors: string;
+            /**
+             * @description `false` if somebody else may read the mail of the user: then the answer has a code
+             * @default true
+             */
+            mail: boolean;
+        };
+        /** @description What ended, and how the person gets in again */
+        Secured: {
+            sessionsEnded: number;
+            /** @description Keys of the user. Keys of machines that they have made still count */
+            apiKeysRevoked: number;
+            trustedDevicesRemoved: number;
+            factorsRemoved: number;
+            /** @description Links and codes in mails, and reset codes, that are void */
+            codesRevoked: number;
+            /** @description Invitations that the user has made */
+            invitationsRevoked: number;
+            /** @description Whether there was one */
+            passwordRemoved: boolean;
+            /** @description The second factors that are left */
+            factors: components["schemas"]["ExportedFactor"][];
+            /** @description The address of the account */
+            email: string;
+            /** @description The addresses that the account had lately */
+            earlierEmails: string[];
+            /** @description Whether the user is mailed a link to set a new password. If not, there is a code */
+            mailed: boolean;
+            /** @description With it the user sets a new password, once within 30 minutes. It cannot be read again */
+            code?: string;
         };
         /** @description A session as its user sees it */
         Session: {
@@ -2986,6 +3234,10 @@ export interface components {
                 [key: string]: string;
             };
         };
+        StepUp: {
+            /** Format: password */
+            password?: string;
+        };
         Taken: {
             /** @constant */
             message: "The requested action conflicts with the current state of the resource.";
@@ -3006,6 +3258,18 @@ export interface components {
         TokenForm: {
             /** @description The token to look at. Other fields are ignored */
             token: string;
+        };
+        TotpConfirmation: {
+            setup: string;
+            /** @description The current code of the app */
+            code: string;
+        };
+        /** @description A secret for an authenticator app, which counts when a code of it is confirmed */
+        TotpToConfirm: {
+            setup: string;
+            secret: string;
+            /** @description For a QR code */
+            uri: string;
         };
         /** @description A browser that a user trusts: a password is enough there */
         TrustedDevice: {
@@ -3064,6 +3328,10 @@ export interface components {
             /** @description The program with which the user signed in, as it names itself */
             userAgent: string;
         };
+        /** @description All sessions of a user */
+        UserSessions: {
+            sessions: components["schemas"]["UserSession"][];
+        };
     };
     responses: {
         /** @description The body is missing, malformed or has invalid fields */
@@ -3087,6 +3355,23 @@ export interface components {
                  *     }
                  */
                 "application/json": components["schemas"]["FieldErrors"];
+            };
+        };
+        /** @description The form does not have exactly one token */
+        InvalidForm: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-Content-Type-Options": components["headers"]["NoSniff"];
+                "Cache-Control": components["headers"]["NoStore"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": {
+                    /** @constant */
+                    message: "The requested action could not be exercised due to malformed syntax.";
+                    /** @constant */
+                    error: "invalid_request";
+                };
             };
         };
         /** @description No valid token, or the policy refuses. If a session has to prove more, the message says what, and so does the challenge `insufficient_user_authentication` (RFC 9470) */
@@ -3125,6 +3410,42 @@ export interface components {
                 };
             };
         };
+        /** @description No valid token, or no sign-in within the last 10 minutes, with two factors if the user holds a second. `/api/me/step-up` makes one */
+        NotRecent: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-Content-Type-Options": components["headers"]["NoSniff"];
+                "Cache-Control": components["headers"]["NoStore"];
+                "WWW-Authenticate": components["headers"]["BearerChallenge"];
+                Vary: components["headers"]["VaryAuthorization"];
+                "X-Decision-Id": components["headers"]["DecisionId"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": {
+                    /** @enum {string} */
+                    message: "The provided credentials are either invalid or has insufficient privilege to perform the requested action." | "This action needs a sign-in within the last 10 minutes. Please sign in again.";
+                };
+            };
+        };
+        /** @description No valid token, the user lacks the scope, or the action needs a sign-in within the last 10 minutes, with two factors if the user holds a second. `/api/me/step-up` makes one */
+        AdminRefused: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-Content-Type-Options": components["headers"]["NoSniff"];
+                "Cache-Control": components["headers"]["NoStore"];
+                "WWW-Authenticate": components["headers"]["BearerChallenge"];
+                Vary: components["headers"]["VaryAuthorization"];
+                "X-Decision-Id": components["headers"]["DecisionId"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": {
+                    /** @enum {string} */
+                    message: "The provided credentials are either invalid or has insufficient privilege to perform the requested action." | "The provided credentials are either invalid or has insufficient privilege to perform the requested action. You would be admitted with a second factor (none that suffices is set up)." | "The provided credentials are either invalid or has insufficient privilege to perform the requested action. You would be admitted with a passkey (none is set up)." | "The provided credentials are either invalid or has insufficient privilege to perform the requested action. You would be admitted after signing in again." | "The provided credentials are either invalid or has insufficient privilege to perform the requested action. You would be admitted with two factors." | "The provided credentials are either invalid or has insufficient privilege to perform the requested action. You would be admitted with a passkey." | "This action needs a sign-in within the last 10 minutes. Please sign in again.";
+                };
+            };
+        };
         /** @description The code or link is wrong, used or expired */
         WrongCode: {
             headers: {
@@ -3140,6 +3461,51 @@ export interface components {
                     /** @constant */
                     message: "The provided credentials are either invalid or has insufficient privilege to perform the requested action.";
                 };
+            };
+        };
+        /** @description The user holds a second factor. The client answers the challenge at `/api/auth/login/factor` */
+        FactorMissing: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-Content-Type-Options": components["headers"]["NoSniff"];
+                "Cache-Control": components["headers"]["NoStore"];
+                "WWW-Authenticate": components["headers"]["BearerChallenge"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["FactorMissing"];
+            };
+        };
+        /** @description The answer is wrong or was used before, or the challenge has expired or was answered */
+        FactorRefused: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-Content-Type-Options": components["headers"]["NoSniff"];
+                "Cache-Control": components["headers"]["NoStore"];
+                "WWW-Authenticate": components["headers"]["BearerChallenge"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": {
+                    /** @enum {string} */
+                    message: "The challenge has expired or was answered before. Please sign in again." | "The second factor is wrong." | "The passkey is not known here." | "The code was used before. Please wait for the next one.";
+                };
+            };
+        };
+        /** @description No valid token, the password is wrong, or the challenge to the caller's factors, which the client answers at `/api/auth/login/factor` */
+        StepUp: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-Content-Type-Options": components["headers"]["NoSniff"];
+                "Cache-Control": components["headers"]["NoStore"];
+                "WWW-Authenticate": components["headers"]["BearerChallenge"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": {
+                    /** @constant */
+                    message: "The provided credentials are either invalid or has insufficient privilege to perform the requested action.";
+                } | components["schemas"]["FactorMissing"];
             };
         };
         /** @description Unknown client or wrong secret */
@@ -3160,8 +3526,8 @@ export interface components {
                 };
             };
         };
-        /** @description The form does not have exactly one token */
-        InvalidForm: {
+        /** @description A page of another site has caused the request (`Sec-Fetch-Site` or `Origin`) */
+        OtherSite: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
                 "X-Content-Type-Options": components["headers"]["NoSniff"];
@@ -3171,9 +3537,7 @@ export interface components {
             content: {
                 "application/json": {
                     /** @constant */
-                    message: "The requested action could not be exercised due to malformed syntax.";
-                    /** @constant */
-                    error: "invalid_request";
+                    message: "The requested action is not allowed.";
                 };
             };
         };
@@ -3207,8 +3571,32 @@ export interface components {
                 };
             };
         };
-        /** @description A page of another site has caused the request (`Sec-Fetch-Site` or `Origin`) */
-        OtherSite: {
+        /** @description Registration is closed, a role may do more than the caller, or another site has caused the request */
+        MayNotInviteWithRoles: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-Content-Type-Options": components["headers"]["NoSniff"];
+                "Cache-Control": components["headers"]["NoStore"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Message"];
+            };
+        };
+        /** @description The user or the role may do more than the caller, or another site has caused the request */
+        NotAllowed: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-Content-Type-Options": components["headers"]["NoSniff"];
+                "Cache-Control": components["headers"]["NoStore"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Message"];
+            };
+        };
+        /** @description Not found */
+        NotFound: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
                 "X-Content-Type-Options": components["headers"]["NoSniff"];
@@ -3218,12 +3606,27 @@ export interface components {
             content: {
                 "application/json": {
                     /** @constant */
-                    message: "The requested action is not allowed.";
+                    message: "The requested resource could not be found.";
                 };
             };
         };
-        /** @description Not found */
-        NotFound: {
+        /** @description The service does not offer such factors */
+        NotOffered: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-Content-Type-Options": components["headers"]["NoSniff"];
+                "Cache-Control": components["headers"]["NoStore"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": {
+                    /** @constant */
+                    message: "The requested resource could not be found.";
+                };
+            };
+        };
+        /** @description The user has no factor that they would stand in for */
+        NoFactor: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
                 "X-Content-Type-Options": components["headers"]["NoSniff"];
@@ -3279,6 +3682,112 @@ export interface components {
                 "application/json": components["schemas"]["Taken"];
             };
         };
+        /** @description The address is registered, or somebody else has invited it */
+        AlreadyInvited: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-Content-Type-Options": components["headers"]["NoSniff"];
+                "Cache-Control": components["headers"]["NoStore"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Taken"] | {
+                    /** @constant */
+                    message: "The address is invited already.";
+                };
+            };
+        };
+        /** @description The factor exists already, there are 20 passkeys, or it is the last way to sign in */
+        FactorConflict: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-Content-Type-Options": components["headers"]["NoSniff"];
+                "Cache-Control": components["headers"]["NoStore"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": {
+                    /** @enum {string} */
+                    message: "The factor exists already." | "Nobody can have more passkeys." | "This is the last way to sign in. Please set a password or add another passkey first.";
+                };
+            };
+        };
+        /** @description The user has 50 valid keys */
+        TooManyKeys: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-Content-Type-Options": components["headers"]["NoSniff"];
+                "Cache-Control": components["headers"]["NoStore"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": {
+                    /** @constant */
+                    message: "You have the most keys that one can have. Please revoke one first.";
+                };
+            };
+        };
+        /** @description The order cannot be carried out: the address is taken, or the user has too many roles */
+        OrderConflict: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-Content-Type-Options": components["headers"]["NoSniff"];
+                "Cache-Control": components["headers"]["NoStore"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Taken"] | components["schemas"]["Message"];
+            };
+        };
+        /** @description The order cannot be carried out. The message says why */
+        NotDone: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-Content-Type-Options": components["headers"]["NoSniff"];
+                "Cache-Control": components["headers"]["NoStore"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Message"];
+            };
+        };
+        /** @description The order cannot be carried out at this time. The message says why */
+        NotDoneNow: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-Content-Type-Options": components["headers"]["NoSniff"];
+                "Cache-Control": components["headers"]["NoStore"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Message"];
+            };
+        };
+        /** @description Another checkpoint was cosigned last: its size */
+        OtherCheckpoint: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-Content-Type-Options": components["headers"]["NoSniff"];
+                "Cache-Control": components["headers"]["NoStore"];
+                [name: string]: unknown;
+            };
+            content: {
+                /** @example 3 */
+                "text/x.tlog.size": string;
+            };
+        };
+        /** @description The user has another version than the one in `If-Match` */
+        UserChanged: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-Content-Type-Options": components["headers"]["NoSniff"];
+                "Cache-Control": components["headers"]["NoStore"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Message"];
+            };
+        };
         /** @description The body is larger than `limits.body`, 64 KiB unless set */
         TooLarge: {
             headers: {
@@ -3307,6 +3816,18 @@ export interface components {
                     /** @constant */
                     message: "The request body must be sent as application/json.";
                 };
+            };
+        };
+        /** @description The `Idempotency-Key` was used for another request */
+        OtherOrder: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-Content-Type-Options": components["headers"]["NoSniff"];
+                "Cache-Control": components["headers"]["NoStore"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Message"];
             };
         };
         /** @description Too many attempts */
@@ -3355,6 +3876,18 @@ export interface components {
                 };
             };
         };
+        /** @description The service sends no mail */
+        NoMail: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-Content-Type-Options": components["headers"]["NoSniff"];
+                "Cache-Control": components["headers"]["NoStore"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Message"];
+            };
+        };
         /** @description A temporary failure */
         Unavailable: {
             headers: {
@@ -3369,6 +3902,44 @@ export interface components {
                     /** @constant */
                     message: "The service is temporarily unavailable. Please try again.";
                 };
+            };
+        };
+        /** @description It has failed. The message says why */
+        Failed: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-Content-Type-Options": components["headers"]["NoSniff"];
+                "Cache-Control": components["headers"]["NoStore"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Message"];
+            };
+        };
+        /** @description It is not. The message gives the reason: the database cannot be read or written, the server is read-only, the disk is full, or checkpoints fail */
+        NotReady: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-Content-Type-Options": components["headers"]["NoSniff"];
+                "Cache-Control": components["headers"]["NoStore"];
+                "Retry-After": components["headers"]["RetryAfter"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Message"];
+            };
+        };
+        /** @description They do not: the database has been unavailable for longer than the grace period. With SQLite, as /readyz */
+        GuardsNotReady: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-Content-Type-Options": components["headers"]["NoSniff"];
+                "Cache-Control": components["headers"]["NoStore"];
+                "Retry-After": components["headers"]["RetryAfter"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Message"];
             };
         };
         /** @description If the address can receive this mail, it is on its way. The answer does not depend on the address */
@@ -3389,36 +3960,6 @@ export interface components {
                     /** @constant */
                     message: "If the address can receive this mail, it is on its way.";
                 };
-            };
-        };
-        /** @description A browser at a guard with `origins`: to the sign-in page, or back to the app with a cookie */
-        ToSignIn: {
-            headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
-                "Cache-Control": components["headers"]["NoStore"];
-                Location: string;
-                /** @description The app cookie or the try cookie */
-                "Set-Cookie"?: string;
-                [name: string]: unknown;
-            };
-            content?: never;
-        };
-        /** @description A browser at a guard with `origins`: the condition refuses, or another site caused the request. JSON for scripts, a page for people */
-        RefusedVisit: {
-            headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
-                "Cache-Control": components["headers"]["NoStore"];
-                "X-Decision-Id": components["headers"]["DecisionId"];
-                /** @description The app cookie or the try cookie */
-                "Set-Cookie"?: string;
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": {
-                    /** @constant */
-                    message: "The requested action is not allowed.";
-                };
-                "text/html": string;
             };
         };
         /** @description Admitted; the headers identify the user */
@@ -3499,190 +4040,34 @@ export interface components {
                 "application/json": "You may pass.";
             };
         };
-        /** @description The user holds a second factor. The client answers the challenge at `/api/auth/login/factor` */
-        FactorMissing: {
+        /** @description A browser at a guard with `origins`: to the sign-in page, or back to the app with a cookie */
+        ToSignIn: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
-                "X-Content-Type-Options": components["headers"]["NoSniff"];
                 "Cache-Control": components["headers"]["NoStore"];
-                "WWW-Authenticate": components["headers"]["BearerChallenge"];
+                /** @description The app cookie or the try cookie */
+                "Set-Cookie"?: string;
+                Location: string;
                 [name: string]: unknown;
             };
-            content: {
-                "application/json": components["schemas"]["FactorMissing"];
-            };
+            content?: never;
         };
-        /** @description The answer is wrong or was used before, or the challenge has expired or was answered */
-        FactorRefused: {
+        /** @description A browser at a guard with `origins`: the condition refuses, or another site caused the request. JSON for scripts, a page for people */
+        RefusedVisit: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
-                "X-Content-Type-Options": components["headers"]["NoSniff"];
                 "Cache-Control": components["headers"]["NoStore"];
-                "WWW-Authenticate": components["headers"]["BearerChallenge"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": {
-                    /** @enum {string} */
-                    message: "The challenge has expired or was answered before. Please sign in again." | "The second factor is wrong." | "The passkey is not known here." | "The code was used before. Please wait for the next one.";
-                };
-            };
-        };
-        /** @description No valid token, the password is wrong, or the challenge to the caller's factors, which the client answers at `/api/auth/login/factor` */
-        StepUp: {
-            headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
-                "X-Content-Type-Options": components["headers"]["NoSniff"];
-                "Cache-Control": components["headers"]["NoStore"];
-                "WWW-Authenticate": components["headers"]["BearerChallenge"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": {
-                    /** @constant */
-                    message: "The provided credentials are either invalid or has insufficient privilege to perform the requested action.";
-                } | components["schemas"]["FactorMissing"];
-            };
-        };
-        /** @description No valid token, or no sign-in within the last 10 minutes, with two factors if the user holds a second. `/api/me/step-up` makes one */
-        NotRecent: {
-            headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
-                "X-Content-Type-Options": components["headers"]["NoSniff"];
-                "Cache-Control": components["headers"]["NoStore"];
-                "WWW-Authenticate": components["headers"]["BearerChallenge"];
-                Vary: components["headers"]["VaryAuthorization"];
                 "X-Decision-Id": components["headers"]["DecisionId"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": {
-                    /** @enum {string} */
-                    message: "The provided credentials are either invalid or has insufficient privilege to perform the requested action." | "This action needs a sign-in within the last 10 minutes. Please sign in again.";
-                };
-            };
-        };
-        /** @description The factor exists already, there are 20 passkeys, or it is the last way to sign in */
-        FactorConflict: {
-            headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
-                "X-Content-Type-Options": components["headers"]["NoSniff"];
-                "Cache-Control": components["headers"]["NoStore"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": {
-                    /** @enum {string} */
-                    message: "The factor exists already." | "Nobody can have more passkeys." | "This is the last way to sign in. Please set a password or add another passkey first.";
-                };
-            };
-        };
-        /** @description The service does not offer such factors */
-        NotOffered: {
-            headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
-                "X-Content-Type-Options": components["headers"]["NoSniff"];
-                "Cache-Control": components["headers"]["NoStore"];
+                /** @description The app cookie or the try cookie */
+                "Set-Cookie"?: string;
                 [name: string]: unknown;
             };
             content: {
                 "application/json": {
                     /** @constant */
-                    message: "The requested resource could not be found.";
+                    message: "The requested action is not allowed.";
                 };
-            };
-        };
-        /** @description The user has no factor that they would stand in for */
-        NoFactor: {
-            headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
-                "X-Content-Type-Options": components["headers"]["NoSniff"];
-                "Cache-Control": components["headers"]["NoStore"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": {
-                    /** @constant */
-                    message: "The requested resource could not be found.";
-                };
-            };
-        };
-        /** @description The order cannot be carried out. The message says why */
-        NotDone: {
-            headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
-                "X-Content-Type-Options": components["headers"]["NoSniff"];
-                "Cache-Control": components["headers"]["NoStore"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["Message"];
-            };
-        };
-        /** @description No valid token, the user lacks the scope, or the action needs a sign-in within the last 10 minutes, with two factors if the user holds a second. `/api/me/step-up` makes one */
-        AdminRefused: {
-            headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
-                "X-Content-Type-Options": components["headers"]["NoSniff"];
-                "Cache-Control": components["headers"]["NoStore"];
-                "WWW-Authenticate": components["headers"]["BearerChallenge"];
-                Vary: components["headers"]["VaryAuthorization"];
-                "X-Decision-Id": components["headers"]["DecisionId"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": {
-                    /** @enum {string} */
-                    message: "The provided credentials are either invalid or has insufficient privilege to perform the requested action." | "The provided credentials are either invalid or has insufficient privilege to perform the requested action. You would be admitted after signing in again." | "The provided credentials are either invalid or has insufficient privilege to perform the requested action. You would be admitted with a passkey." | "The provided credentials are either invalid or has insufficient privilege to perform the requested action. You would be admitted with a second factor (none that suffices is set up)." | "The provided credentials are either invalid or has insufficient privilege to perform the requested action. You would be admitted with a passkey (none is set up)." | "The provided credentials are either invalid or has insufficient privilege to perform the requested action. You would be admitted with two factors." | "This action needs a sign-in within the last 10 minutes. Please sign in again.";
-                };
-            };
-        };
-        /** @description The user or the role may do more than the caller, or another site has caused the request */
-        NotAllowed: {
-            headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
-                "X-Content-Type-Options": components["headers"]["NoSniff"];
-                "Cache-Control": components["headers"]["NoStore"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["Message"];
-            };
-        };
-        /** @description The user has another version than the one in `If-Match` */
-        UserChanged: {
-            headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
-                "X-Content-Type-Options": components["headers"]["NoSniff"];
-                "Cache-Control": components["headers"]["NoStore"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["Message"];
-            };
-        };
-        /** @description The `Idempotency-Key` was used for another request */
-        OtherOrder: {
-            headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
-                "X-Content-Type-Options": components["headers"]["NoSniff"];
-                "Cache-Control": components["headers"]["NoStore"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["Message"];
-            };
-        };
-        /** @description The order cannot be carried out: the address is taken, or the user has too many roles */
-        OrderConflict: {
-            headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
-                "X-Content-Type-Options": components["headers"]["NoSniff"];
-                "Cache-Control": components["headers"]["NoStore"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["Taken"] | components["schemas"]["Message"];
+                "text/html": string;
             };
         };
     };
@@ -3714,6 +4099,8 @@ export interface components {
         NoStore: "no-store";
         /** @description How long caches may store the answer */
         Public: string;
+        /** @description The version of the user, for `If-Match` */
+        ETag: string;
         /** @description Seconds after which the request may succeed */
         RetryAfter: number;
         /** @description RFC 6750. Without a code: the request had no credentials. `invalid_token`: get a new token. `insufficient_scope`: the token is valid, but not for this. `insufficient_user_authentication` (RFC 9470): its session has to prove more, or to have proved it not longer ago */
@@ -3777,21 +4164,7 @@ export interface operations {
                     "application/json": components["schemas"]["Registered"];
                 };
             };
-            /** @description With `registration_conflict = "silent"`: the owner of the address gets a mail, whether it was free or not */
-            202: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    "X-Content-Type-Options": components["headers"]["NoSniff"];
-                    "Cache-Control": components["headers"]["NoStore"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        /** @constant */
-                        message: "If the address can receive this mail, it is on its way.";
-                    };
-                };
-            };
+            202: components["responses"]["Mailed"];
             400: components["responses"]["Invalid"];
             403: components["responses"]["MayNotRegister"];
             408: components["responses"]["TooSlow"];
@@ -3973,6 +4346,320 @@ export interface operations {
             };
             403: components["responses"]["OtherSite"];
             404: components["responses"]["NotOffered"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    logout: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The session has ended */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["OtherSite"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    logoutEverywhere: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The sessions have ended */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["OtherSite"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    refresh: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The new token */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "token": "eyJ0eXAiOiJKV1QiLCJhbGciOiJFUzI1NiJ9.eyJzdWIiOiIwYjhlNWMyYSJ9.c2lnbmF0dXJl"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Signed"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["OtherSite"];
+            429: components["responses"]["Throttled"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    forgot: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "email": "ada@example.com"
+                 *     }
+                 */
+                "application/json": components["schemas"]["Address"];
+            };
+        };
+        responses: {
+            202: components["responses"]["Mailed"];
+            400: components["responses"]["Invalid"];
+            403: components["responses"]["OtherSite"];
+            408: components["responses"]["TooSlow"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["NotJson"];
+            429: components["responses"]["Throttled"];
+            500: components["responses"]["Internal"];
+            501: components["responses"]["NeedsMail"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    reset: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "code": "31415926",
+                 *       "email": "ada@example.com",
+                 *       "password": "a brand new battery staple"
+                 *     }
+                 */
+                "application/json": components["schemas"]["CodeAndPassword"];
+            };
+        };
+        responses: {
+            /** @description The password is set and all sessions have ended */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["WrongCode"];
+            403: components["responses"]["OtherSite"];
+            408: components["responses"]["TooSlow"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["NotJson"];
+            429: components["responses"]["Throttled"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    verifyEmail: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "code": "31415926",
+                 *       "email": "ada@example.com"
+                 *     }
+                 */
+                "application/json": components["schemas"]["MailedCode"];
+            };
+        };
+        responses: {
+            /** @description The address is verified */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["WrongCode"];
+            403: components["responses"]["OtherSite"];
+            408: components["responses"]["TooSlow"];
+            409: components["responses"]["Taken"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["NotJson"];
+            429: components["responses"]["Throttled"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    restoreEmail: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "code": "q2Vt0mB3nq7kq4Wc1y8h5aEo6uJx9LrSdGfPzTiNwKM",
+                 *       "password": "a brand new battery staple"
+                 *     }
+                 */
+                "application/json": components["schemas"]["LinkAndPassword"];
+            };
+        };
+        responses: {
+            /** @description The old address is restored */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["WrongCode"];
+            403: components["responses"]["OtherSite"];
+            408: components["responses"]["TooSlow"];
+            409: components["responses"]["Taken"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["NotJson"];
+            429: components["responses"]["Throttled"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    sendCode: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "email": "grace@example.com"
+                 *     }
+                 */
+                "application/json": components["schemas"]["Address"];
+            };
+        };
+        responses: {
+            202: components["responses"]["Mailed"];
+            400: components["responses"]["Invalid"];
+            403: components["responses"]["OtherSite"];
+            408: components["responses"]["TooSlow"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["NotJson"];
+            429: components["responses"]["Throttled"];
+            500: components["responses"]["Internal"];
+            501: components["responses"]["NeedsMail"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    loginByCode: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "code": "31415926",
+                 *       "email": "grace@example.com"
+                 *     }
+                 */
+                "application/json": components["schemas"]["MailedCode"];
+            };
+        };
+        responses: {
+            /** @description The user is signed in */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "token": "eyJ0eXAiOiJKV1QiLCJhbGciOiJFUzI1NiJ9.eyJzdWIiOiIwYjhlNWMyYSJ9.c2lnbmF0dXJl"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Signed"];
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["FactorMissing"];
+            403: components["responses"]["OtherSite"];
+            404: components["responses"]["WrongCredentials"];
+            408: components["responses"]["TooSlow"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["NotJson"];
+            429: components["responses"]["Throttled"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];
         };
@@ -4523,320 +5210,6 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
-    logout: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The session has ended */
-            204: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    "X-Content-Type-Options": components["headers"]["NoSniff"];
-                    "Cache-Control": components["headers"]["NoStore"];
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["OtherSite"];
-            500: components["responses"]["Internal"];
-            503: components["responses"]["Unavailable"];
-        };
-    };
-    logoutEverywhere: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The sessions have ended */
-            204: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    "X-Content-Type-Options": components["headers"]["NoSniff"];
-                    "Cache-Control": components["headers"]["NoStore"];
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["OtherSite"];
-            500: components["responses"]["Internal"];
-            503: components["responses"]["Unavailable"];
-        };
-    };
-    refresh: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The new token */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    "X-Content-Type-Options": components["headers"]["NoSniff"];
-                    "Cache-Control": components["headers"]["NoStore"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "token": "eyJ0eXAiOiJKV1QiLCJhbGciOiJFUzI1NiJ9.eyJzdWIiOiIwYjhlNWMyYSJ9.c2lnbmF0dXJl"
-                     *     }
-                     */
-                    "application/json": components["schemas"]["Signed"];
-                };
-            };
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["OtherSite"];
-            429: components["responses"]["Throttled"];
-            500: components["responses"]["Internal"];
-            503: components["responses"]["Unavailable"];
-        };
-    };
-    forgot: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "email": "ada@example.com"
-                 *     }
-                 */
-                "application/json": components["schemas"]["Address"];
-            };
-        };
-        responses: {
-            202: components["responses"]["Mailed"];
-            400: components["responses"]["Invalid"];
-            403: components["responses"]["OtherSite"];
-            408: components["responses"]["TooSlow"];
-            413: components["responses"]["TooLarge"];
-            415: components["responses"]["NotJson"];
-            429: components["responses"]["Throttled"];
-            500: components["responses"]["Internal"];
-            501: components["responses"]["NeedsMail"];
-            503: components["responses"]["Unavailable"];
-        };
-    };
-    reset: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "code": "31415926",
-                 *       "email": "ada@example.com",
-                 *       "password": "a brand new battery staple"
-                 *     }
-                 */
-                "application/json": components["schemas"]["CodeAndPassword"];
-            };
-        };
-        responses: {
-            /** @description The password is set and all sessions have ended */
-            204: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    "X-Content-Type-Options": components["headers"]["NoSniff"];
-                    "Cache-Control": components["headers"]["NoStore"];
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            400: components["responses"]["Invalid"];
-            401: components["responses"]["WrongCode"];
-            403: components["responses"]["OtherSite"];
-            408: components["responses"]["TooSlow"];
-            413: components["responses"]["TooLarge"];
-            415: components["responses"]["NotJson"];
-            429: components["responses"]["Throttled"];
-            500: components["responses"]["Internal"];
-            503: components["responses"]["Unavailable"];
-        };
-    };
-    verifyEmail: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "code": "31415926",
-                 *       "email": "ada@example.com"
-                 *     }
-                 */
-                "application/json": components["schemas"]["MailedCode"];
-            };
-        };
-        responses: {
-            /** @description The address is verified */
-            204: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    "X-Content-Type-Options": components["headers"]["NoSniff"];
-                    "Cache-Control": components["headers"]["NoStore"];
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            400: components["responses"]["Invalid"];
-            401: components["responses"]["WrongCode"];
-            403: components["responses"]["OtherSite"];
-            408: components["responses"]["TooSlow"];
-            409: components["responses"]["Taken"];
-            413: components["responses"]["TooLarge"];
-            415: components["responses"]["NotJson"];
-            429: components["responses"]["Throttled"];
-            500: components["responses"]["Internal"];
-            503: components["responses"]["Unavailable"];
-        };
-    };
-    restoreEmail: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "code": "q2Vt0mB3nq7kq4Wc1y8h5aEo6uJx9LrSdGfPzTiNwKM",
-                 *       "password": "a brand new battery staple"
-                 *     }
-                 */
-                "application/json": components["schemas"]["LinkAndPassword"];
-            };
-        };
-        responses: {
-            /** @description The old address is restored */
-            204: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    "X-Content-Type-Options": components["headers"]["NoSniff"];
-                    "Cache-Control": components["headers"]["NoStore"];
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            400: components["responses"]["Invalid"];
-            401: components["responses"]["WrongCode"];
-            403: components["responses"]["OtherSite"];
-            408: components["responses"]["TooSlow"];
-            409: components["responses"]["Taken"];
-            413: components["responses"]["TooLarge"];
-            415: components["responses"]["NotJson"];
-            429: components["responses"]["Throttled"];
-            500: components["responses"]["Internal"];
-            503: components["responses"]["Unavailable"];
-        };
-    };
-    sendCode: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "email": "grace@example.com"
-                 *     }
-                 */
-                "application/json": components["schemas"]["Address"];
-            };
-        };
-        responses: {
-            202: components["responses"]["Mailed"];
-            400: components["responses"]["Invalid"];
-            403: components["responses"]["OtherSite"];
-            408: components["responses"]["TooSlow"];
-            413: components["responses"]["TooLarge"];
-            415: components["responses"]["NotJson"];
-            429: components["responses"]["Throttled"];
-            500: components["responses"]["Internal"];
-            501: components["responses"]["NeedsMail"];
-            503: components["responses"]["Unavailable"];
-        };
-    };
-    loginByCode: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "code": "31415926",
-                 *       "email": "grace@example.com"
-                 *     }
-                 */
-                "application/json": components["schemas"]["MailedCode"];
-            };
-        };
-        responses: {
-            /** @description The user is signed in */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    "X-Content-Type-Options": components["headers"]["NoSniff"];
-                    "Cache-Control": components["headers"]["NoStore"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "token": "eyJ0eXAiOiJKV1QiLCJhbGciOiJFUzI1NiJ9.eyJzdWIiOiIwYjhlNWMyYSJ9.c2lnbmF0dXJl"
-                     *     }
-                     */
-                    "application/json": components["schemas"]["Signed"];
-                };
-            };
-            400: components["responses"]["Invalid"];
-            401: components["responses"]["FactorMissing"];
-            403: components["responses"]["OtherSite"];
-            404: components["responses"]["WrongCredentials"];
-            408: components["responses"]["TooSlow"];
-            413: components["responses"]["TooLarge"];
-            415: components["responses"]["NotJson"];
-            429: components["responses"]["Throttled"];
-            500: components["responses"]["Internal"];
-            503: components["responses"]["Unavailable"];
-        };
-    };
     listSessions: {
         parameters: {
             query?: never;
@@ -4992,21 +5365,7 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["MayNotInvite"];
             408: components["responses"]["TooSlow"];
-            /** @description The address is registered, or somebody else has invited it */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    "X-Content-Type-Options": components["headers"]["NoSniff"];
-                    "Cache-Control": components["headers"]["NoStore"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Taken"] | {
-                        /** @constant */
-                        message: "The address is invited already.";
-                    };
-                };
-            };
+            409: components["responses"]["AlreadyInvited"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["NotJson"];
             429: components["responses"]["Throttled"];
@@ -5101,13 +5460,7 @@ export interface operations {
                  *       "password": "correct horse battery staple"
                  *     }
                  */
-                "application/json": {
-                    /**
-                     * Format: password
-                     * @description The current password. A user without a password may omit it if they have signed in within the last 10 minutes
-                     */
-                    password: string;
-                };
+                "application/json": components["schemas"]["AccountDeletion"];
             };
         };
         responses: {
@@ -5147,15 +5500,7 @@ export interface operations {
                  *       "password": "correct horse battery staple"
                  *     }
                  */
-                "application/json": {
-                    name?: components["schemas"]["Name"];
-                    email?: components["schemas"]["Email"];
-                    /**
-                     * Format: password
-                     * @description The current password. A user without a password may omit it if they have signed in within the last 10 minutes
-                     */
-                    password?: string;
-                };
+                "application/json": components["schemas"]["ProfileChange"];
             };
         };
         responses: {
@@ -5214,14 +5559,7 @@ export interface operations {
                  *       "new": "a brand new battery staple"
                  *     }
                  */
-                "application/json": {
-                    /**
-                     * Format: password
-                     * @description The current password. A user without a password may omit it if they have signed in within the last 10 minutes
-                     */
-                    current: string;
-                    new: components["schemas"]["NewPassword"];
-                };
+                "application/json": components["schemas"]["PasswordChange"];
             };
         };
         responses: {
@@ -5309,59 +5647,6 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
-    listActivity: {
-        parameters: {
-            query?: {
-                /** @description The `next` of the previous page */
-                after?: string;
-                /** @description How many at most. By default 50 */
-                limit?: number;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The newest events */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    "X-Content-Type-Options": components["headers"]["NoSniff"];
-                    "Cache-Control": components["headers"]["NoStore"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "events": [
-                     *         {
-                     *           "id": "019a3c5e-7b1f-7e55-a0c7-3d6a1b2c4d5e",
-                     *           "at": "2026-03-02T08:15:30.123Z",
-                     *           "kind": "signed_in",
-                     *           "outcome": "success",
-                     *           "by": "you",
-                     *           "address": "127.0.0.1",
-                     *           "userAgent": "curl/8.5.0",
-                     *           "details": {
-                     *             "session": "0b8e5c2a-9f1d-4c37-8a64-2f5d1e7b3c90",
-                     *             "methods": [
-                     *               "pwd"
-                     *             ]
-                     *           }
-                     *         }
-                     *       ]
-                     *     }
-                     */
-                    "application/json": components["schemas"]["Activity"];
-                };
-            };
-            400: components["responses"]["Invalid"];
-            401: components["responses"]["Unauthorized"];
-            500: components["responses"]["Internal"];
-            503: components["responses"]["Unavailable"];
-        };
-    };
     exportMe: {
         parameters: {
             query?: never;
@@ -5437,10 +5722,7 @@ export interface operations {
                  *       "password": "correct horse battery staple"
                  *     }
                  */
-                "application/json": {
-                    /** Format: password */
-                    password?: string;
-                };
+                "application/json": components["schemas"]["StepUp"];
             };
         };
         responses: {
@@ -5543,12 +5825,7 @@ export interface operations {
                      *       "uri": "otpauth://totp/Doorward:ada@example.com?secret=GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ&issuer=Doorward&algorithm=SHA1&digits=6&period=30"
                      *     }
                      */
-                    "application/json": {
-                        setup: string;
-                        secret: string;
-                        /** @description For a QR code */
-                        uri: string;
-                    };
+                    "application/json": components["schemas"]["TotpToConfirm"];
                 };
             };
             401: components["responses"]["NotRecent"];
@@ -5600,11 +5877,7 @@ export interface operations {
                  *       "code": "271828"
                  *     }
                  */
-                "application/json": {
-                    setup: string;
-                    /** @description The current code of the app */
-                    code: string;
-                };
+                "application/json": components["schemas"]["TotpConfirmation"];
             };
         };
         responses: {
@@ -5651,13 +5924,7 @@ export interface operations {
                  *       "kind": "passkey"
                  *     }
                  */
-                "application/json": {
-                    /**
-                     * @description `key`: one that only counts after a password, and need not ask for a PIN
-                     * @enum {string}
-                     */
-                    kind?: "passkey" | "key";
-                };
+                "application/json": components["schemas"]["PasskeyKind"];
             };
         };
         responses: {
@@ -5709,10 +5976,7 @@ export interface operations {
                      *       }
                      *     }
                      */
-                    "application/json": {
-                        setup: string;
-                        publicKey: components["schemas"]["PasskeyCreation"];
-                    };
+                    "application/json": components["schemas"]["PasskeyToMake"];
                 };
             };
             400: components["responses"]["Invalid"];
@@ -5753,12 +6017,7 @@ export interface operations {
                  *       "name": "Phone"
                  *     }
                  */
-                "application/json": {
-                    setup: string;
-                    credential: components["schemas"]["PasskeyRegistration"];
-                    /** @description Else it is named after its authenticator or the browser */
-                    name?: components["schemas"]["Name"];
-                };
+                "application/json": components["schemas"]["NewPasskey"];
             };
         };
         responses: {
@@ -5855,9 +6114,7 @@ export interface operations {
                  *       "name": "Key ring"
                  *     }
                  */
-                "application/json": {
-                    name: components["schemas"]["Name"];
-                };
+                "application/json": components["schemas"]["PasskeyName"];
             };
         };
         responses: {
@@ -5958,164 +6215,19 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
-    listMyKeys: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The keys, the newest first */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    "X-Content-Type-Options": components["headers"]["NoSniff"];
-                    "Cache-Control": components["headers"]["NoStore"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example [
-                     *       {
-                     *         "id": "6f1c6c1e-3a4b-4c5d-8e9f-0a1b2c3d4e5f",
-                     *         "kind": "personal",
-                     *         "name": "Backup of the calendar",
-                     *         "scopes": [
-                     *           "guard:*"
-                     *         ],
-                     *         "userId": "5089354e-80af-4353-8ef8-5cc431a60c77",
-                     *         "createdAt": "2026-03-02T08:15:30.123Z",
-                     *         "expiresAt": "2026-05-31T08:15:30.123Z",
-                     *         "lastUsedAt": null
-                     *       }
-                     *     ]
-                     */
-                    "application/json": components["schemas"]["ApiKey"][];
-                };
-            };
-            401: components["responses"]["Unauthorized"];
-            500: components["responses"]["Internal"];
-            503: components["responses"]["Unavailable"];
-        };
-    };
-    createMyKey: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "name": "Backup of the calendar"
-                 *     }
-                 */
-                "application/json": components["schemas"]["NewPersonalKey"];
-            };
-        };
-        responses: {
-            /** @description The key, which is shown once */
-            201: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    "X-Content-Type-Options": components["headers"]["NoSniff"];
-                    "Cache-Control": components["headers"]["NoStore"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "id": "6f1c6c1e-3a4b-4c5d-8e9f-0a1b2c3d4e5f",
-                     *       "kind": "personal",
-                     *       "name": "Backup of the calendar",
-                     *       "scopes": [
-                     *         "guard:*"
-                     *       ],
-                     *       "userId": "5089354e-80af-4353-8ef8-5cc431a60c77",
-                     *       "createdAt": "2026-03-02T08:15:30.123Z",
-                     *       "expiresAt": "2026-05-31T08:15:30.123Z",
-                     *       "lastUsedAt": null,
-                     *       "key": "dw_pat_0Vh3nTq8YxLrW2mKcBz7JdPfAsGe5U4AJMts"
-                     *     }
-                     */
-                    "application/json": components["schemas"]["CreatedApiKey"];
-                };
-            };
-            400: components["responses"]["Invalid"];
-            401: components["responses"]["NotRecent"];
-            403: components["responses"]["OtherSite"];
-            408: components["responses"]["TooSlow"];
-            /** @description The user has 50 valid keys */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    "X-Content-Type-Options": components["headers"]["NoSniff"];
-                    "Cache-Control": components["headers"]["NoStore"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        /** @constant */
-                        message: "You have the most keys that one can have. Please revoke one first.";
-                    };
-                };
-            };
-            413: components["responses"]["TooLarge"];
-            415: components["responses"]["NotJson"];
-            429: components["responses"]["Throttled"];
-            500: components["responses"]["Internal"];
-            503: components["responses"]["Unavailable"];
-        };
-    };
-    revokeMyKey: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /**
-                 * @description The id of the key
-                 * @example 6f1c6c1e-3a4b-4c5d-8e9f-0a1b2c3d4e5f
-                 */
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The key is revoked */
-            204: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    "X-Content-Type-Options": components["headers"]["NoSniff"];
-                    "Cache-Control": components["headers"]["NoStore"];
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["OtherSite"];
-            404: components["responses"]["NotFound"];
-            500: components["responses"]["Internal"];
-            503: components["responses"]["Unavailable"];
-        };
-    };
     listUsers: {
         parameters: {
             query?: {
-                /** @description Words, in any letter case. With each of them, a word of the name or the address begins: `ada lov` finds Ada Lovelace, and `example.com` every address there. Parts within a word find nothing: `car` finds Carl, `arl` does not */
-                text?: string;
-                /** @description Only users with this role */
-                role?: string;
+                /** @description How many */
+                limit?: number;
                 /** @description Only disabled users */
                 disabled?: boolean;
                 /** @description Where the page starts: `next` of the page before */
                 after?: string;
-                /** @description How many, 50 by default */
-                limit?: number;
+                /** @description Words, in any letter case. With each of them, a word of the name or the address begins: `ada lov` finds Ada Lovelace, and `example.com` every address there. Parts within a word find nothing: `car` finds Carl, `arl` does not */
+                text?: string;
+                /** @description Only users with this role */
+                role?: string;
             };
             header?: never;
             path?: never;
@@ -6188,8 +6300,7 @@ export interface operations {
                     "X-Request-Id": components["headers"]["RequestId"];
                     "X-Content-Type-Options": components["headers"]["NoSniff"];
                     "Cache-Control": components["headers"]["NoStore"];
-                    /** @description The version of the user, for `If-Match` */
-                    ETag?: string;
+                    ETag: components["headers"]["ETag"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6243,8 +6354,7 @@ export interface operations {
                     "X-Request-Id": components["headers"]["RequestId"];
                     "X-Content-Type-Options": components["headers"]["NoSniff"];
                     "Cache-Control": components["headers"]["NoStore"];
-                    /** @description The version of the user, for `If-Match` */
-                    ETag?: string;
+                    ETag: components["headers"]["ETag"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6329,7 +6439,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
+        requestBody?: {
             content: {
                 /**
                  * @example {
@@ -6346,8 +6456,7 @@ export interface operations {
                     "X-Request-Id": components["headers"]["RequestId"];
                     "X-Content-Type-Options": components["headers"]["NoSniff"];
                     "Cache-Control": components["headers"]["NoStore"];
-                    /** @description The version of the user, for `If-Match` */
-                    ETag?: string;
+                    ETag: components["headers"]["ETag"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6427,7 +6536,7 @@ export interface operations {
                      *       "keys": []
                      *     }
                      */
-                    "application/json": Record<string, never>;
+                    "application/json": components["schemas"]["PersonExport"];
                 };
             };
             401: components["responses"]["AdminRefused"];
@@ -6470,9 +6579,7 @@ export interface operations {
                      *       "changed": true
                      *     }
                      */
-                    "application/json": {
-                        changed: boolean;
-                    };
+                    "application/json": components["schemas"]["Changed"];
                 };
             };
             400: components["responses"]["Invalid"];
@@ -6518,9 +6625,7 @@ export interface operations {
                      *       "changed": true
                      *     }
                      */
-                    "application/json": {
-                        changed: boolean;
-                    };
+                    "application/json": components["schemas"]["Changed"];
                 };
             };
             400: components["responses"]["Invalid"];
@@ -6560,9 +6665,7 @@ export interface operations {
                      *       "sessions": []
                      *     }
                      */
-                    "application/json": {
-                        sessions: components["schemas"]["UserSession"][];
-                    };
+                    "application/json": components["schemas"]["UserSessions"];
                 };
             };
             401: components["responses"]["Unauthorized"];
@@ -6601,11 +6704,7 @@ export interface operations {
                      *       "apiKeysLeft": 0
                      *     }
                      */
-                    "application/json": {
-                        sessionsEnded: number;
-                        /** @description API keys of the user that still count */
-                        apiKeysLeft: number;
-                    };
+                    "application/json": components["schemas"]["Ended"];
                 };
             };
             401: components["responses"]["Unauthorized"];
@@ -6672,9 +6771,7 @@ export interface operations {
                  *       "password": "correct horse battery staple"
                  *     }
                  */
-                "application/json": {
-                    password: components["schemas"]["NewPassword"];
-                };
+                "application/json": components["schemas"]["PasswordToSet"];
             };
         };
         responses: {
@@ -6728,111 +6825,13 @@ export interface operations {
                      *       "mailed": true
                      *     }
                      */
-                    "application/json": {
-                        mailed: boolean;
-                    };
+                    "application/json": components["schemas"]["NewPasswordRequired"];
                 };
             };
             401: components["responses"]["AdminRefused"];
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
             412: components["responses"]["UserChanged"];
-            500: components["responses"]["Internal"];
-            503: components["responses"]["Unavailable"];
-        };
-    };
-    secureUser: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /**
-                 * @description The id or the e-mail address of a user
-                 * @example grace@example.com
-                 */
-                user: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: {
-            content: {
-                /**
-                 * @example {
-                 *       "removeFactors": "30d"
-                 *     }
-                 */
-                "application/json": {
-                    /**
-                     * @description Which second factors are removed: `all`, `none`, or those added within this time
-                     * @default 30d
-                     */
-                    removeFactors?: string;
-                    /**
-                     * @description `false` if somebody else may read the mail of the user: then the answer has a code
-                     * @default true
-                     */
-                    mail?: boolean;
-                };
-            };
-        };
-        responses: {
-            /** @description What ended, and how the user gets in again */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    "X-Content-Type-Options": components["headers"]["NoSniff"];
-                    "Cache-Control": components["headers"]["NoStore"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "sessionsEnded": 0,
-                     *       "apiKeysRevoked": 0,
-                     *       "trustedDevicesRemoved": 0,
-                     *       "factorsRemoved": 0,
-                     *       "codesRevoked": 0,
-                     *       "invitationsRevoked": 0,
-                     *       "passwordRemoved": true,
-                     *       "factors": [],
-                     *       "email": "grace@example.com",
-                     *       "earlierEmails": [],
-                     *       "mailed": true
-                     *     }
-                     */
-                    "application/json": {
-                        sessionsEnded: number;
-                        /** @description Keys of the user. Keys of machines that they have made still count */
-                        apiKeysRevoked: number;
-                        trustedDevicesRemoved: number;
-                        factorsRemoved: number;
-                        /** @description Links and codes in mails, and reset codes */
-                        codesRevoked: number;
-                        /** @description Invitations that the user has made */
-                        invitationsRevoked: number;
-                        /** @description Whether there was one */
-                        passwordRemoved: boolean;
-                        /** @description The second factors that are left */
-                        factors: components["schemas"]["ExportedFactor"][];
-                        /** @description The address of the account */
-                        email: string;
-                        /** @description Addresses of the account that were changed within the last 7 days */
-                        earlierEmails: string[];
-                        /** @description Whether the user is mailed a link to set a new password */
-                        mailed: boolean;
-                        /** @description With it, the user sets a new password, once within 30 minutes */
-                        code?: string;
-                    };
-                };
-            };
-            400: components["responses"]["Invalid"];
-            401: components["responses"]["AdminRefused"];
-            403: components["responses"]["NotAllowed"];
-            404: components["responses"]["NotFound"];
-            408: components["responses"]["TooSlow"];
-            412: components["responses"]["UserChanged"];
-            413: components["responses"]["TooLarge"];
-            415: components["responses"]["NotJson"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];
         };
@@ -6866,9 +6865,7 @@ export interface operations {
                      *       "code": "9f86d081884c7d659a2feaa0c55ad015"
                      *     }
                      */
-                    "application/json": {
-                        code: string;
-                    };
+                    "application/json": components["schemas"]["ResetCode"];
                 };
             };
             401: components["responses"]["AdminRefused"];
@@ -6908,16 +6905,75 @@ export interface operations {
                      *       "secret": "q2Vt0mB3nq7kq4Wc1y8h5aEo6uJx9LrSdGfPzTiNwKM"
                      *     }
                      */
-                    "application/json": {
-                        /** @description None without pages */
-                        link: string | null;
-                        secret: string;
-                    };
+                    "application/json": components["schemas"]["FactorReset"];
                 };
             };
             401: components["responses"]["AdminRefused"];
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    secureUser: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id or the e-mail address of a user
+                 * @example grace@example.com
+                 */
+                user: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "removeFactors": "30d"
+                 *     }
+                 */
+                "application/json": components["schemas"]["SecureOptions"];
+            };
+        };
+        responses: {
+            /** @description What ended, and how the user gets in again */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "sessionsEnded": 0,
+                     *       "apiKeysRevoked": 0,
+                     *       "trustedDevicesRemoved": 0,
+                     *       "factorsRemoved": 0,
+                     *       "codesRevoked": 0,
+                     *       "invitationsRevoked": 0,
+                     *       "passwordRemoved": true,
+                     *       "factors": [],
+                     *       "email": "grace@example.com",
+                     *       "earlierEmails": [],
+                     *       "mailed": true
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Secured"];
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["AdminRefused"];
+            403: components["responses"]["NotAllowed"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["TooSlow"];
+            412: components["responses"]["UserChanged"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["NotJson"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];
         };
@@ -7047,11 +7103,7 @@ export interface operations {
                      *       "next": null
                      *     }
                      */
-                    "application/json": {
-                        hashes: components["schemas"]["ImportedHash"][];
-                        /** Format: uuid */
-                        next: string | null;
-                    };
+                    "application/json": components["schemas"]["ImportedHashes"];
                 };
             };
             400: components["responses"]["Invalid"];
@@ -7076,9 +7128,7 @@ export interface operations {
                  *       ]
                  *     }
                  */
-                "application/json": {
-                    users?: string[];
-                };
+                "application/json": components["schemas"]["HashesToDrop"];
             };
         };
         responses: {
@@ -7096,9 +7146,7 @@ export interface operations {
                      *       "dropped": 0
                      *     }
                      */
-                    "application/json": {
-                        dropped: number;
-                    };
+                    "application/json": components["schemas"]["Dropped"];
                 };
             };
             400: components["responses"]["Invalid"];
@@ -7114,10 +7162,10 @@ export interface operations {
     listAllInvitations: {
         parameters: {
             query?: {
+                /** @description How many */
+                limit?: number;
                 /** @description The address after which the page starts: `next` of the page before */
                 after?: string;
-                /** @description How many, 50 by default */
-                limit?: number;
             };
             header?: never;
             path?: never;
@@ -7152,10 +7200,7 @@ export interface operations {
                      *       "next": null
                      *     }
                      */
-                    "application/json": {
-                        invitations: components["schemas"]["AnyInvitation"][];
-                        next: string | null;
-                    };
+                    "application/json": components["schemas"]["Invitations"];
                 };
             };
             400: components["responses"]["Invalid"];
@@ -7214,19 +7259,8 @@ export interface operations {
                 };
             };
             400: components["responses"]["Invalid"];
-            401: components["responses"]["Unauthorized"];
-            /** @description Registration is closed, a role may do more than the caller, or another site has caused the request */
-            403: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    "X-Content-Type-Options": components["headers"]["NoSniff"];
-                    "Cache-Control": components["headers"]["NoStore"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Message"];
-                };
-            };
+            401: components["responses"]["AdminRefused"];
+            403: components["responses"]["MayNotInviteWithRoles"];
             408: components["responses"]["TooSlow"];
             409: components["responses"]["OrderConflict"];
             413: components["responses"]["TooLarge"];
@@ -7268,21 +7302,74 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
+    listActivity: {
+        parameters: {
+            query?: {
+                /** @description The `next` of the previous page */
+                after?: string;
+                /** @description How many at most */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The newest events */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "events": [
+                     *         {
+                     *           "id": "019a3c5e-7b1f-7e55-a0c7-3d6a1b2c4d5e",
+                     *           "at": "2026-03-02T08:15:30.123Z",
+                     *           "kind": "signed_in",
+                     *           "outcome": "success",
+                     *           "by": "you",
+                     *           "address": "127.0.0.1",
+                     *           "userAgent": "curl/8.5.0",
+                     *           "details": {
+                     *             "session": "0b8e5c2a-9f1d-4c37-8a64-2f5d1e7b3c90",
+                     *             "methods": [
+                     *               "pwd"
+                     *             ]
+                     *           }
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Activity"];
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["Unauthorized"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
     listAudit: {
         parameters: {
             query?: {
+                /** @description The `next` of the previous page */
+                after?: string;
+                /** @description How many at most */
+                limit?: number;
                 /** @description From this time on: a day in UTC, or RFC 3339 */
                 from?: string;
                 /** @description Before this time */
                 to?: string;
-                /** @description About or by this user: the id or the e-mail address */
-                user?: string;
                 /** @description Of this kind, such as `signed_in` */
                 kind?: string;
-                /** @description The `next` of the previous page */
-                after?: string;
-                /** @description How many at most. By default 50 */
-                limit?: number;
+                /** @description About or by this user: the id or the e-mail address */
+                user?: string;
             };
             header?: never;
             path?: never;
@@ -7369,16 +7456,16 @@ export interface operations {
     exportAudit: {
         parameters: {
             query?: {
+                /** @description `jsonl`, or `ocsf` for the Open Cybersecurity Schema Framework */
+                format?: "jsonl" | "ocsf";
                 /** @description From this time on: a day in UTC, or RFC 3339 */
                 from?: string;
                 /** @description Before this time */
                 to?: string;
-                /** @description About or by this user: the id or the e-mail address */
-                user?: string;
                 /** @description Of this kind, such as `signed_in` */
                 kind?: string;
-                /** @description `jsonl`, or `ocsf` for the Open Cybersecurity Schema Framework */
-                format?: "jsonl" | "ocsf";
+                /** @description About or by this user: the id or the e-mail address */
+                user?: string;
             };
             header?: never;
             path?: never;
@@ -7500,7 +7587,6 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
                     "X-Content-Type-Options": components["headers"]["NoSniff"];
-                    "Cache-Control": components["headers"]["NoStore"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -7528,157 +7614,13 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
-    listApiKeys: {
-        parameters: {
-            query?: {
-                /** @description The id of the last key that the client has */
-                after?: string;
-                /** @description How many, 50 by default */
-                limit?: number;
-                /** @description Only those of this user */
-                user?: string;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The keys, the newest first */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    "X-Content-Type-Options": components["headers"]["NoSniff"];
-                    "Cache-Control": components["headers"]["NoStore"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "keys": [
-                     *         {
-                     *           "id": "6f1c6c1e-3a4b-4c5d-8e9f-0a1b2c3d4e5f",
-                     *           "kind": "machine",
-                     *           "name": "ci",
-                     *           "scopes": [
-                     *             "guard:wiki",
-                     *             "users:read"
-                     *           ],
-                     *           "createdAt": "2026-03-02T08:15:30.123Z",
-                     *           "expiresAt": "2026-05-31T08:15:30.123Z",
-                     *           "lastUsedAt": null
-                     *         }
-                     *       ],
-                     *       "next": null
-                     *     }
-                     */
-                    "application/json": components["schemas"]["ApiKeys"];
-                };
-            };
-            400: components["responses"]["Invalid"];
-            401: components["responses"]["Unauthorized"];
-            500: components["responses"]["Internal"];
-            503: components["responses"]["Unavailable"];
-        };
-    };
-    createApiKey: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "name": "ci",
-                 *       "scopes": [
-                 *         "guard:wiki",
-                 *         "users:read"
-                 *       ]
-                 *     }
-                 */
-                "application/json": components["schemas"]["NewMachineKey"];
-            };
-        };
-        responses: {
-            /** @description The key, which is shown once */
-            201: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    "X-Content-Type-Options": components["headers"]["NoSniff"];
-                    "Cache-Control": components["headers"]["NoStore"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "id": "6f1c6c1e-3a4b-4c5d-8e9f-0a1b2c3d4e5f",
-                     *       "kind": "machine",
-                     *       "name": "ci",
-                     *       "scopes": [
-                     *         "guard:wiki",
-                     *         "users:read"
-                     *       ],
-                     *       "createdAt": "2026-03-02T08:15:30.123Z",
-                     *       "expiresAt": "2026-05-31T08:15:30.123Z",
-                     *       "lastUsedAt": null,
-                     *       "key": "dw_key_0Vh3nTq8YxLrW2mKcBz7JdPfAsGe5U4KMldw"
-                     *     }
-                     */
-                    "application/json": components["schemas"]["CreatedApiKey"];
-                };
-            };
-            400: components["responses"]["Invalid"];
-            401: components["responses"]["NotRecent"];
-            403: components["responses"]["OtherSite"];
-            408: components["responses"]["TooSlow"];
-            413: components["responses"]["TooLarge"];
-            415: components["responses"]["NotJson"];
-            500: components["responses"]["Internal"];
-            503: components["responses"]["Unavailable"];
-        };
-    };
-    revokeApiKey: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /**
-                 * @description The id of the key
-                 * @example 6f1c6c1e-3a4b-4c5d-8e9f-0a1b2c3d4e5f
-                 */
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The key is revoked */
-            204: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    "X-Content-Type-Options": components["headers"]["NoSniff"];
-                    "Cache-Control": components["headers"]["NoStore"];
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["NotAllowed"];
-            404: components["responses"]["NotFound"];
-            500: components["responses"]["Internal"];
-            503: components["responses"]["Unavailable"];
-        };
-    };
     listUserRefusals: {
         parameters: {
             query?: never;
             header?: never;
             path: {
                 /**
-                 * @description The id or the e-mail address of the user
+                 * @description The id or the e-mail address of a user
                  * @example ada@example.com
                  */
                 user: string;
@@ -7740,7 +7682,7 @@ export interface operations {
                 onlyReported?: boolean;
                 /** @description The `next` of the previous page */
                 after?: string;
-                /** @description How many at most. By default 50 */
+                /** @description How many at most */
                 limit?: number;
             };
             header?: never;
@@ -8115,7 +8057,7 @@ export interface operations {
             };
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["OtherSite"];
-            409: components["responses"]["NotDone"];
+            409: components["responses"]["NotDoneNow"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];
         };
@@ -8161,7 +8103,282 @@ export interface operations {
             401: components["responses"]["AdminRefused"];
             403: components["responses"]["OtherSite"];
             404: components["responses"]["NotFound"];
-            409: components["responses"]["NotDone"];
+            409: components["responses"]["NotDoneNow"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listMyKeys: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The keys, the newest first */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "id": "6f1c6c1e-3a4b-4c5d-8e9f-0a1b2c3d4e5f",
+                     *         "kind": "personal",
+                     *         "name": "Backup of the calendar",
+                     *         "scopes": [
+                     *           "guard:*"
+                     *         ],
+                     *         "userId": "5089354e-80af-4353-8ef8-5cc431a60c77",
+                     *         "createdAt": "2026-03-02T08:15:30.123Z",
+                     *         "expiresAt": "2026-05-31T08:15:30.123Z",
+                     *         "lastUsedAt": null
+                     *       }
+                     *     ]
+                     */
+                    "application/json": components["schemas"]["ApiKey"][];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    createMyKey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "Backup of the calendar"
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewPersonalKey"];
+            };
+        };
+        responses: {
+            /** @description The key, which is shown once */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "6f1c6c1e-3a4b-4c5d-8e9f-0a1b2c3d4e5f",
+                     *       "kind": "personal",
+                     *       "name": "Backup of the calendar",
+                     *       "scopes": [
+                     *         "guard:*"
+                     *       ],
+                     *       "userId": "5089354e-80af-4353-8ef8-5cc431a60c77",
+                     *       "createdAt": "2026-03-02T08:15:30.123Z",
+                     *       "expiresAt": "2026-05-31T08:15:30.123Z",
+                     *       "lastUsedAt": null,
+                     *       "key": "dw_pat_0Vh3nTq8YxLrW2mKcBz7JdPfAsGe5U4AJMts"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["CreatedApiKey"];
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["NotRecent"];
+            403: components["responses"]["OtherSite"];
+            408: components["responses"]["TooSlow"];
+            409: components["responses"]["TooManyKeys"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["NotJson"];
+            429: components["responses"]["Throttled"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    revokeMyKey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of the key
+                 * @example 6f1c6c1e-3a4b-4c5d-8e9f-0a1b2c3d4e5f
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The key is revoked */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["OtherSite"];
+            404: components["responses"]["NotFound"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listApiKeys: {
+        parameters: {
+            query?: {
+                /** @description The id of the last key that the client has */
+                after?: string;
+                /** @description Only those of this user */
+                user?: string;
+                /** @description How many */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The keys, the newest first */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "keys": [
+                     *         {
+                     *           "id": "6f1c6c1e-3a4b-4c5d-8e9f-0a1b2c3d4e5f",
+                     *           "kind": "machine",
+                     *           "name": "ci",
+                     *           "scopes": [
+                     *             "guard:wiki",
+                     *             "users:read"
+                     *           ],
+                     *           "createdAt": "2026-03-02T08:15:30.123Z",
+                     *           "expiresAt": "2026-05-31T08:15:30.123Z",
+                     *           "lastUsedAt": null
+                     *         }
+                     *       ],
+                     *       "next": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ApiKeys"];
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["Unauthorized"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    createApiKey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "ci",
+                 *       "scopes": [
+                 *         "guard:wiki",
+                 *         "users:read"
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewMachineKey"];
+            };
+        };
+        responses: {
+            /** @description The key, which is shown once */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "6f1c6c1e-3a4b-4c5d-8e9f-0a1b2c3d4e5f",
+                     *       "kind": "machine",
+                     *       "name": "ci",
+                     *       "scopes": [
+                     *         "guard:wiki",
+                     *         "users:read"
+                     *       ],
+                     *       "createdAt": "2026-03-02T08:15:30.123Z",
+                     *       "expiresAt": "2026-05-31T08:15:30.123Z",
+                     *       "lastUsedAt": null,
+                     *       "key": "dw_key_0Vh3nTq8YxLrW2mKcBz7JdPfAsGe5U4KMldw"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["CreatedApiKey"];
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["AdminRefused"];
+            403: components["responses"]["OtherSite"];
+            408: components["responses"]["TooSlow"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["NotJson"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    revokeApiKey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of the key
+                 * @example 6f1c6c1e-3a4b-4c5d-8e9f-0a1b2c3d4e5f
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The key is revoked */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["NotAllowed"];
+            404: components["responses"]["NotFound"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];
         };
@@ -8171,7 +8388,7 @@ export interface operations {
             query?: {
                 /** @description The `next` of the previous page */
                 after?: string;
-                /** @description How many at most. By default 200 */
+                /** @description How many at most */
                 limit?: number;
             };
             header?: never;
@@ -8200,7 +8417,7 @@ export interface operations {
             400: components["responses"]["Invalid"];
             401: components["responses"]["Unauthorized"];
             500: components["responses"]["Internal"];
-            501: components["responses"]["NotDone"];
+            501: components["responses"]["NoMail"];
             503: components["responses"]["Unavailable"];
         };
     };
@@ -8233,7 +8450,7 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["OtherSite"];
             500: components["responses"]["Internal"];
-            501: components["responses"]["NotDone"];
+            501: components["responses"]["NoMail"];
             503: components["responses"]["Unavailable"];
         };
     };
@@ -8325,7 +8542,7 @@ export interface operations {
             };
             404: components["responses"]["NotFound"];
             500: components["responses"]["Internal"];
-            503: components["responses"]["NotDone"];
+            503: components["responses"]["Failed"];
         };
     };
     expectProbe: {
@@ -8455,7 +8672,7 @@ export interface operations {
             413: components["responses"]["TooLarge"];
             415: components["responses"]["NotJson"];
             500: components["responses"]["Internal"];
-            503: components["responses"]["NotDone"];
+            503: components["responses"]["Failed"];
         };
     };
     backup: {
@@ -8486,7 +8703,7 @@ export interface operations {
             };
             404: components["responses"]["NotFound"];
             500: components["responses"]["Internal"];
-            503: components["responses"]["NotDone"];
+            503: components["responses"]["Failed"];
         };
     };
     addCheckpoint: {
@@ -8528,19 +8745,7 @@ export interface operations {
             403: components["responses"]["OtherSite"];
             404: components["responses"]["NotFound"];
             408: components["responses"]["TooSlow"];
-            /** @description Another checkpoint was cosigned last: its size */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    "X-Content-Type-Options": components["headers"]["NoSniff"];
-                    "Cache-Control": components["headers"]["NoStore"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    /** @example 3 */
-                    "text/x.tlog.size": string;
-                };
-            };
+            409: components["responses"]["OtherCheckpoint"];
             413: components["responses"]["TooLarge"];
             422: components["responses"]["NotDone"];
             500: components["responses"]["Internal"];
@@ -8633,7 +8838,7 @@ export interface operations {
                 };
                 content: {
                     /** @example {} */
-                    "application/json": Record<string, never>;
+                    "application/json": components["schemas"]["Revoked"];
                 };
             };
             400: components["responses"]["InvalidForm"];
@@ -8776,35 +8981,6 @@ export interface operations {
             };
         };
     };
-    revocations: {
-        parameters: {
-            query?: {
-                /** @description The cursor of the previous response. An unknown one gets everything */
-                since?: string;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description A JWT of the type revocations+jwt */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    "X-Content-Type-Options": components["headers"]["NoSniff"];
-                    "Cache-Control": components["headers"]["NoStore"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    /** @example eyJ0eXAiOiJKV1QiLCJhbGciOiJFUzI1NiJ9.eyJzdWIiOiIwYjhlNWMyYSJ9.c2lnbmF0dXJl */
-                    "application/jwt": unknown;
-                };
-            };
-            429: components["responses"]["Throttled"];
-            503: components["responses"]["Unavailable"];
-        };
-    };
     passkeyOrigins: {
         parameters: {
             query?: never;
@@ -8834,6 +9010,61 @@ export interface operations {
                 };
             };
             404: components["responses"]["NotFound"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    revocations: {
+        parameters: {
+            query?: {
+                /** @description The cursor of the previous response. An unknown one gets everything */
+                since?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A JWT of the type revocations+jwt */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /** @example eyJ0eXAiOiJKV1QiLCJhbGciOiJFUzI1NiJ9.eyJzdWIiOiIwYjhlNWMyYSJ9.c2lnbmF0dXJl */
+                    "application/jwt": string;
+                };
+            };
+            429: components["responses"]["Throttled"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    openapi: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description This document */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["Public"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": Record<string, never>;
+                };
+            };
         };
     };
     live: {
@@ -8882,19 +9113,7 @@ export interface operations {
                     "application/json": "ready";
                 };
             };
-            /** @description It is not. The message gives the reason: the database cannot be read or written, the server is read-only, the disk is full, or checkpoints fail */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    "X-Content-Type-Options": components["headers"]["NoSniff"];
-                    "Cache-Control": components["headers"]["NoStore"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Message"];
-                };
-            };
+            503: components["responses"]["NotReady"];
         };
     };
     guardsReady: {
@@ -8919,42 +9138,7 @@ export interface operations {
                     "application/json": "ready";
                 };
             };
-            /** @description They do not: the database has been unavailable for longer than the grace period. With SQLite, as /readyz */
-            503: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    "X-Content-Type-Options": components["headers"]["NoSniff"];
-                    "Cache-Control": components["headers"]["NoStore"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Message"];
-                };
-            };
-        };
-    };
-    openapi: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description This document */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    "X-Content-Type-Options": components["headers"]["NoSniff"];
-                    "Cache-Control": components["headers"]["Public"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": Record<string, never>;
-                };
-            };
+            503: components["responses"]["GuardsNotReady"];
         };
     };
 }

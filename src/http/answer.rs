@@ -20,6 +20,8 @@ pub(super) const CROSS_ORIGIN_RESOURCE_POLICY: HeaderName =
     HeaderName::from_static("cross-origin-resource-policy");
 pub(super) const SAME_ORIGIN: HeaderValue = HeaderValue::from_static("same-origin");
 pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json");
+/// How long caches may keep the API description.
+pub(super) const DOCUMENT_MAX_AGE: Duration = Duration::from_secs(60 * 60);
 
 pub(super) fn json(status: StatusCode, body: impl Into<Body>) -> Response {
     /// Enough for the headers of nearly every answer: growing the map costs more than filling it. With twelve, it would be too

@@ -1,6 +1,6 @@
 //! Every answer that is not a success: one enum, converted to responses in one place.
 
-use std::{borrow::Cow, sync::LazyLock, time::Duration};
+use std::{borrow::Cow, iter, sync::LazyLock, time::Duration};
 
 use axum::{
     body::Bytes,
@@ -159,6 +159,47 @@ fn missing_header(missing: Missing) -> HeaderValue {
     HeaderValue::try_from(challenge).expect("it is printable ASCII")
 }
 
+/// What somebody may lack, as far as the message or the challenge says it.
+const MISSING: [Missing; 6] = [
+    Missing::VerifiedEmail,
+    Missing::SecondFactor,
+    Missing::Passkey,
+    Missing::StepUp(Ask::Again),
+    Missing::StepUp(Ask::TwoFactors),
+    Missing::StepUp(Ask::PhishingResistant),
+];
+
+/// The messages of [`Error::Unauthorized`].
+pub(super) fn unauthorized_messages() -> Vec<String> {
+    let message = message(StatusCode::UNAUTHORIZED);
+    let advice = MISSING.iter().filter_map(|missing| Challenge::Missing(*missing).advice());
+    let advised = advice.map(|advice| format!("{message}{advice}"));
+    iter::once(message.to_owned()).chain(advised).collect()
+}
+
+/// The challenges of all errors.
+pub(super) fn bearer_challenges() -> Vec<String> {
+    let missing = MISSING.map(Challenge::Missing);
+    let without = [Challenge::NoCredentials, Challenge::InvalidToken, Challenge::InsufficientScope];
+    let unauthorized = without.into_iter().chain(missing).map(Challenge::header);
+    let text = |header: HeaderValue| header.to_str().expect("it is printable ASCII").to_owned();
+    unauthorized.chain([sign_in_again_header(), FACTOR_CHALLENGE]).map(text).collect()
+}
+
+/// The challenge to a second factor.
+const FACTOR_CHALLENGE: HeaderValue = HeaderValue::from_static(
+    "Bearer realm=\"doorward\", error=\"insufficient_user_authentication\"",
+);
+
+/// The challenge to sign in again, by RFC 9470. The error comes last, where the request log looks for it.
+fn sign_in_again_header() -> HeaderValue {
+    let max_age = RECENT.as_secs();
+    let challenge = format!(
+        "Bearer realm=\"doorward\", max_age={max_age}, error=\"insufficient_user_authentication\""
+    );
+    HeaderValue::try_from(challenge).expect("a number is valid in a header")
+}
+
 /// What a person can do about a refusal.
 fn advice(missing: Missing) -> String {
     format!(" You would be admitted {missing}.")
@@ -251,20 +292,10 @@ impl Error {
                 add_decision(headers, *decision);
             }
             Self::FactorMissing(_) | Self::FactorRefused(_) => {
-                let challenge = HeaderValue::from_static(
-                    "Bearer realm=\"doorward\", error=\"insufficient_user_authentication\"",
-                );
-                headers.insert(header::WWW_AUTHENTICATE, challenge);
+                headers.insert(header::WWW_AUTHENTICATE, FACTOR_CHALLENGE);
             }
-            // RFC 9470. The error comes last, where the request log looks for it.
             Self::SignInAgain => {
-                let max_age = RECENT.as_secs();
-                let challenge = format!(
-                    "Bearer realm=\"doorward\", max_age={max_age}, error=\"insufficient_user_authentication\""
-                );
-                let challenge =
-                    HeaderValue::try_from(challenge).expect("a number is valid in a header");
-                headers.insert(header::WWW_AUTHENTICATE, challenge);
+                headers.insert(header::WWW_AUTHENTICATE, sign_in_again_header());
                 headers.insert(header::VARY, AUTHORIZATION);
             }
             Self::InvalidClient => {

@@ -27,7 +27,6 @@ pub enum Method {
 
 impl Method {
     /// The method as in a request.
-    #[cfg(any(test, feature = "internals"))]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Get => "GET",
@@ -39,6 +38,33 @@ impl Method {
         }
     }
 }
+
+/// A handler as a function, whose arguments axum names `T`.
+pub(super) trait Function<T> {
+    /// What it returns.
+    type Answer;
+}
+
+macro_rules! function {
+    ($($argument:ident),*) => {
+        impl<F, R, M, $($argument),*> Function<(M, $($argument,)*)> for F
+        where
+            F: Fn($($argument),*) -> R,
+            R: Future,
+        {
+            type Answer = R::Output;
+        }
+    };
+}
+
+function!();
+function!(A);
+function!(A, B);
+function!(A, B, C);
+function!(A, B, C, D);
+function!(A, B, C, D, E);
+function!(A, B, C, D, E, G);
+function!(A, B, C, D, E, G, H);
 
 /// A handler of any arguments.
 #[derive(Clone)]

@@ -21,11 +21,13 @@ use axum::{
     extract::{Path, RawQuery, Request, State},
     http::HeaderMap,
 };
+use schemars::JsonSchema;
 
 use super::{
     admin::{Admin, OperatorOnly},
     api::{admin::Named, refresh::Refreshing},
     bearer::{Bearer, Inviter},
+    description::{Requested, Schemas},
     form::{JsonForm, PageForm},
     oauth::{AuthenticatedClient, TokenField},
     pages::{
@@ -73,18 +75,28 @@ impl MayCall {
 pub(super) trait Argument {
     /// Whom it lets through.
     const MAY_CALL: MayCall;
+
+    /// Adds what it takes of a request.
+    fn describe(_: &mut Requested, _: &mut Schemas) {}
 }
 
 /// The arguments of a handler, as axum names them: a marker, and the type of each.
 pub(super) trait Arguments {
     /// Whom the first that does not let everybody through lets through.
     const MAY_CALL: MayCall;
+
+    /// Adds what they take of a request.
+    fn describe(request: &mut Requested, schemas: &mut Schemas);
 }
 
 macro_rules! arguments {
     ($($argument:ident),*) => {
         impl<M, $($argument: Argument),*> Arguments for (M, $($argument,)*) {
             const MAY_CALL: MayCall = first_limit(&[$($argument::MAY_CALL),*]);
+
+            fn describe(_request: &mut Requested, _schemas: &mut Schemas) {
+                $($argument::describe(_request, _schemas);)*
+            }
         }
     };
 }
@@ -107,9 +119,13 @@ const fn first_limit(arguments: &[MayCall]) -> MayCall {
 }
 
 macro_rules! lets_through {
-    ($($may_call:expr => [$($parameter:tt)*] $argument:ty;)+) => {
+    ($($may_call:expr => [$($parameter:tt)*] $argument:ty $(, $describe:expr)?;)+) => {
         $(impl<$($parameter)*> Argument for $argument {
             const MAY_CALL: MayCall = $may_call;
+
+            $(fn describe(request: &mut Requested, schemas: &mut Schemas) {
+                ($describe)(request, schemas);
+            })?
         })+
     };
 }
@@ -120,13 +136,13 @@ lets_through! {
     MayCall::Anyone => [T, R] Result<Path<T>, R>;
     MayCall::Anyone => [T] Named<T>;
     MayCall::Anyone => [] RawQuery;
-    MayCall::Anyone => [T] Query<T>;
+    MayCall::Anyone => [T: JsonSchema] Query<T>, Requested::add_query::<T>;
     MayCall::Anyone => [] HeaderMap;
     MayCall::Anyone => [] Requester;
     MayCall::Anyone => [] Request;
-    MayCall::Anyone => [T] JsonForm<T>;
+    MayCall::Anyone => [T: JsonSchema] JsonForm<T>, Requested::add_json::<T>;
     MayCall::Anyone => [] PageForm;
-    MayCall::Anyone => [] TokenField;
+    MayCall::Anyone => [] TokenField, Requested::add_form::<TokenField>;
     MayCall::Anyone => [] Visit;
     MayCall::SignedIn => [P: Policy] Bearer<P>;
     MayCall::SignedIn => [] Refreshing;

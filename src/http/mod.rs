@@ -3,7 +3,6 @@
 mod account_error;
 pub mod admin;
 mod answer;
-mod answers;
 pub mod api;
 mod app;
 mod audit_filter;
@@ -12,6 +11,7 @@ pub mod bearer;
 mod browser;
 mod client_ip;
 mod cors;
+mod description;
 #[cfg(feature = "cli")]
 pub(crate) mod dev;
 mod downloads;

@@ -91,7 +91,7 @@ async fn show_metrics(
 /// As `/readyz` of the public listener. With `?verbose`, a line for each part.
 async fn ready(State(state): State<Operations>, RawQuery(query): RawQuery) -> Response {
     if query.as_deref() != Some("verbose") {
-        return health::ready(State(state.doorward)).await;
+        return health::ready(State(state.doorward)).await.into_response();
     }
     let checks = state.doorward.checks().await;
     let is_ready = checks.iter().all(|check| check.outcome.is_ok() || !check.is_required);

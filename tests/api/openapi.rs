@@ -144,6 +144,18 @@ async fn the_committed_document_is_that_of_a_service_with_default_settings() {
 }
 
 #[tokio::test]
+async fn every_component_of_the_document_is_used() {
+    let answer = TestServer::open().await.get("/openapi.json").await;
+    let document = answer.json();
+    for kind in ["parameters", "headers", "schemas", "responses"] {
+        for name in document["components"][kind].as_object().unwrap().keys() {
+            let reference = format!("\"#/components/{kind}/{name}\"");
+            assert!(answer.body.contains(&reference), "{reference}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn the_document_has_the_settings_of_the_service() {
     let document = TestServer::open().await.get("/openapi.json").await.json();
     assert_eq!(document["servers"], json!([{"url": "http://localhost:3000"}]));

@@ -17,6 +17,7 @@ use crate::{
         Error,
         answer::{NoContent, NoStore},
         bearer::{Bearer, Inviter},
+        description::Created,
         form::JsonForm,
         mail_forms::Address,
     },
@@ -85,10 +86,10 @@ pub(crate) async fn invite(
     caller: Inviter,
     requester: Requester,
     form: JsonForm<Address>,
-) -> Result<NoStore<MadeInvitation>, Error> {
+) -> Result<Created<MadeInvitation>, Error> {
     let Address { email } = form.read(&doorward)?;
     let invited = invite::by_user(&doorward, &caller, email, &requester).await?;
-    Ok(NoStore(StatusCode::CREATED, invited.into()))
+    Ok(Created(invited.into()))
 }
 
 pub(crate) async fn list(

@@ -2,7 +2,6 @@
 
 use axum::{
     extract::State,
-    http::StatusCode,
     response::{IntoResponse, Response},
 };
 use schemars::JsonSchema;
@@ -14,7 +13,8 @@ use crate::{
     account::register::{self, Registered, Registration},
     http::{
         Error,
-        answer::{Accepted, NoStore},
+        answer::Accepted,
+        description::{Answer, Created, Schemas, Success},
         form::{JsonForm, NewPassword, form},
     },
     network::Requester,
@@ -42,11 +42,34 @@ pub(crate) struct NewUser {
     token: Token,
 }
 
+/// What comes of a registration. Who owns an address that is taken is told by mail alone.
+pub(crate) enum RegistrationAnswer {
+    SignedIn(Created<NewUser>),
+    Mailed(Accepted),
+}
+
+impl IntoResponse for RegistrationAnswer {
+    fn into_response(self) -> Response {
+        match self {
+            Self::SignedIn(answer) => answer.into_response(),
+            Self::Mailed(answer) => answer.into_response(),
+        }
+    }
+}
+
+impl Answer for RegistrationAnswer {
+    fn describe(schemas: &mut Schemas) -> Vec<Success> {
+        let mut answers = Created::<NewUser>::describe(schemas);
+        answers.extend(Accepted::describe(schemas));
+        answers
+    }
+}
+
 pub(crate) async fn register(
     State(doorward): State<Doorward>,
     requester: Requester,
     form: JsonForm<RegistrationForm>,
-) -> Result<Response, Error> {
+) -> Result<RegistrationAnswer, Error> {
     let RegistrationForm { name, email, password, invitation } = form.read(&doorward)?;
     let registration = Registration { name, email, password, invitation, target: None };
     let persistence = Persistence::Lifetime;
@@ -54,8 +77,8 @@ pub(crate) async fn register(
         Registered::SignedIn(opened) => {
             let signed_in = opened.with_token(&doorward).await;
             let (id, token) = (signed_in.user.id, signed_in.token);
-            Ok(NoStore(StatusCode::CREATED, NewUser { id, token }).into_response())
+            Ok(RegistrationAnswer::SignedIn(Created(NewUser { id, token })))
         }
-        Registered::Mailed => Ok(Accepted.into_response()),
+        Registered::Mailed => Ok(RegistrationAnswer::Mailed(Accepted)),
     }
 }

@@ -13,6 +13,7 @@ use crate::{
     http::{
         Error,
         answer::{NO_STORE, NOSNIFF},
+        description::{Answer, Content, Schemas, Success},
         form,
     },
 };
@@ -23,7 +24,7 @@ const MAX_BYTES: usize = 16 << 10;
 pub(crate) async fn add_checkpoint(
     State(doorward): State<Doorward>,
     request: Request,
-) -> Result<Response, Error> {
+) -> Result<Cosigned, Error> {
     // Where nothing is witnessed, the route does not exist.
     if doorward.settings().audit.witness_for.is_empty() {
         return Err(Error::NotFound);
@@ -33,11 +34,9 @@ pub(crate) async fn add_checkpoint(
     let request = str::from_utf8(&bytes).ok().and_then(AddCheckpoint::parse);
     let Some(request) = request else { return Err(Error::Malformed) };
     match witness::cosign(&doorward, &request).await {
-        Ok(signature) => {
-            Ok(text(StatusCode::OK, "text/plain; charset=utf-8", signature.to_string()))
-        }
+        Ok(signature) => Ok(Cosigned(text(StatusCode::OK, PLAIN, signature.to_string()))),
         Err(WitnessRefusal::Conflict(size)) => {
-            Ok(text(StatusCode::CONFLICT, "text/x.tlog.size", format!("{size}\n")))
+            Ok(Cosigned(text(StatusCode::CONFLICT, "text/x.tlog.size", format!("{size}\n"))))
         }
         Err(WitnessRefusal::UnknownLog) => Err(Error::NotFound),
         Err(WitnessRefusal::Malformed) => Err(Error::Malformed),
@@ -50,6 +49,23 @@ pub(crate) async fn add_checkpoint(
             Err(Error::NotDone(StatusCode::UNPROCESSABLE_ENTITY, reason.into()))
         }
         Err(WitnessRefusal::Store(error)) => Err(error.into()),
+    }
+}
+
+const PLAIN: &str = "text/plain; charset=utf-8";
+
+/// A cosignature, or the size of the checkpoint that was cosigned last.
+pub(crate) struct Cosigned(Response);
+
+impl IntoResponse for Cosigned {
+    fn into_response(self) -> Response {
+        self.0
+    }
+}
+
+impl Answer for Cosigned {
+    fn describe(_: &mut Schemas) -> Vec<Success> {
+        vec![Success::no_store(StatusCode::OK, Content::text(PLAIN))]
     }
 }
 

@@ -14,9 +14,10 @@ use super::view::{Branding, PageContext, SCRIPT, Style};
 use crate::{
     Doorward,
     http::{
-        answer::{CROSS_ORIGIN_RESOURCE_POLICY, NO_STORE, NOSNIFF, SAME_ORIGIN, public},
+        answer::{
+            CROSS_ORIGIN_RESOURCE_POLICY, DOCUMENT_MAX_AGE, NO_STORE, NOSNIFF, SAME_ORIGIN, public,
+        },
         browser::site::Site,
-        openapi::MAX_AGE,
     },
     language::Language,
     token::cookie::NamesInForce,
@@ -150,7 +151,7 @@ impl Pages {
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_SECURITY_POLICY, docs.content_security_policy.clone());
         // It is the same for everybody.
-        headers.insert(header::CACHE_CONTROL, public(MAX_AGE));
+        headers.insert(header::CACHE_CONTROL, public(DOCUMENT_MAX_AGE));
         headers.remove(header::VARY);
         response
     }

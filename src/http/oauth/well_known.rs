@@ -1,13 +1,14 @@
 //! `GET /.well-known/…`: the key set and the metadata that verifiers of tokens need. Both are public.
 
-use std::{net::SocketAddr, time::Duration};
+use std::{borrow::Cow, net::SocketAddr, time::Duration};
 
 use axum::{
     extract::{ConnectInfo, Request, State},
     http::{HeaderMap, request::Parts},
 };
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
+use serde_json::{Map, Value, json};
 
 use crate::{
     Doorward,
@@ -42,8 +43,61 @@ pub(crate) struct Metadata {
     grant_types_supported: [&'static str; 0],
 }
 
-pub(crate) async fn keys(State(doorward): State<Doorward>) -> Cacheable<impl Serialize> {
-    Cacheable(max_age(&doorward), doorward.mint().public_keys())
+/// The public keys. Their type is that of a library, which derives no schema.
+#[derive(Serialize)]
+#[serde(transparent)]
+pub(crate) struct PublicKeys<K>(K);
+
+impl<K> JsonSchema for PublicKeys<K> {
+    fn schema_name() -> Cow<'static, str> {
+        "KeySet".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let constant = |text: &str| json!({ "type": "string", "const": text });
+        let key = |algorithm: &str, others: &[(&str, Value)]| {
+            let usual =
+                [("use", constant("sig")), ("alg", constant(algorithm)), ("kid", base64url())];
+            let members = usual.iter().chain(others);
+            let properties: Map<_, _> = members
+                .clone()
+                .map(|(name, schema)| ((*name).to_owned(), schema.clone()))
+                .collect();
+            let required: Vec<_> = members.map(|(name, _)| *name).collect();
+            json!({ "type": "object", "properties": properties, "required": required })
+        };
+        let keys = [
+            key(
+                "ES256",
+                &[
+                    ("kty", constant("EC")),
+                    ("crv", constant("P-256")),
+                    ("x", base64url()),
+                    ("y", base64url()),
+                ],
+            ),
+            key(
+                "EdDSA",
+                &[("kty", constant("OKP")), ("crv", constant("Ed25519")), ("x", base64url())],
+            ),
+            key("RS256", &[("kty", constant("RSA")), ("n", base64url()), ("e", base64url())]),
+        ];
+        json_schema!({
+            "type": "object",
+            "properties": { "keys": { "type": "array", "minItems": 1, "items": { "oneOf": keys } } },
+            "required": ["keys"],
+        })
+    }
+}
+
+fn base64url() -> Value {
+    json!({ "type": "string", "pattern": "^[A-Za-z0-9_-]+$" })
+}
+
+pub(crate) async fn keys(
+    State(doorward): State<Doorward>,
+) -> Cacheable<PublicKeys<impl Serialize>> {
+    Cacheable(max_age(&doorward), PublicKeys(doorward.mint().public_keys()))
 }
 
 pub(crate) async fn metadata(

@@ -1,82 +1,151 @@
-//! `GET /openapi.json`: the API description, with the settings of this service. The schemas of answers come from their types. Tests
-//! compare the routes and their answers with it, and `docs/openapi.json` is what a service with default settings answers.
+//! `GET /openapi.json`: the API description, made from the table of routes, with the settings of this service. Tests compare the
+//! answers with it, and `docs/openapi.json` is what a service with default settings answers.
 
-mod schemas;
+mod components;
+mod guards;
+mod operations;
 
 use std::{
     future::{Ready, ready},
     sync::{Arc, OnceLock},
-    time::Duration,
 };
 
 use axum::{
     body::Bytes,
     extract::State,
-    http::header,
+    http::{StatusCode, header},
     response::{IntoResponse, Response},
 };
 use serde_json::{Map, Value, json};
 
-pub(super) use self::schemas::Answers;
-use crate::{
-    Doorward,
-    http::{
-        answer::{JSON, public},
-        paths::{DESIGNATED_GUARD, SEGMENT},
-    },
+use super::{
+    answer::{DOCUMENT_MAX_AGE, JSON, public},
+    description::{Answer, Content, Operation, PUBLIC, Schemas, Shared, Success, Tag},
+    form::NewPassword,
+    forward_auth::GuardKind,
+    handler::Method,
+    may_call::MayCall,
+    paths::SEGMENT,
 };
+use crate::Doorward;
 
-/// How long caches may keep the document.
-pub(crate) const MAX_AGE: Duration = Duration::from_secs(60 * 60);
+/// The examples of operations, by their ids. Tests run them.
+const EXAMPLES: &str = include_str!("../../../docs/openapi-examples.json");
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// What no type says.
-const WRITTEN: &str = include_str!("written.json");
+/// What the document has of a route.
+pub(super) enum Entry {
+    Operation(Method, MayCall, Operation),
+    Guard(GuardKind),
+}
 
 /// The document with what this service has set: its URL, the designated user, and the rules for passwords.
-pub(super) fn document(doorward: &Doorward, answers: Answers) -> String {
-    let mut document: Value = serde_json::from_str(WRITTEN).expect("the document is valid JSON");
+pub(super) fn document(
+    doorward: &Doorward,
+    entries: impl IntoIterator<Item = (&'static str, Entry)>,
+) -> String {
     let settings = doorward.settings();
-    document["info"]["version"] = VERSION.into();
-    let status = &mut document["paths"]["/api/admin/status"]["get"]["responses"]["200"];
-    status["content"]["application/json"]["example"]["version"] = VERSION.into();
-    document["servers"] = json!([{ "url": doorward.public_base() }]);
-    let guard = DESIGNATED_GUARD.replace(SEGMENT, &settings.designated_segment);
-    rename(&mut document["paths"], DESIGNATED_GUARD, guard);
-    let components = &mut document["components"];
-    let greeting = format!("You are {}.", doorward.designated().name());
-    let greeted = &mut components["responses"]["Designated"]["content"]["application/json"];
-    greeted["schema"]["const"] = greeting.as_str().into();
-    greeted["example"] = greeting.into();
-    let schemas = &mut components["schemas"];
-    let rules = settings.password_rules();
-    schemas["NewPassword"]["minLength"] = rules.min_length.into();
-    schemas["NewPassword"]["maxLength"] = rules.max_length.into();
-    if let Some(schemas) = schemas.as_object_mut() {
-        schemas.extend(answers.components());
-        schemas.sort_keys();
+    let mut examples: Value = serde_json::from_str(EXAMPLES).expect("the examples are valid JSON");
+    examples["status"]["200"]["version"] = VERSION.into();
+    let mut schemas = Schemas::new();
+    let mut paths = Map::new();
+    for (path, entry) in entries {
+        let place = paths.entry(path.replace(SEGMENT, &settings.designated_segment));
+        let item = place.or_insert_with(|| json!({})).as_object_mut().expect("it is an object");
+        match entry {
+            Entry::Guard(kind) => guards::describe(kind, item),
+            Entry::Operation(method, may_call, operation) => {
+                let examples = &examples[operation.id];
+                let described = operations::describe(
+                    path,
+                    method,
+                    may_call,
+                    &operation,
+                    examples,
+                    &mut schemas,
+                );
+                item.insert(method.as_str().to_lowercase(), described);
+            }
+        }
     }
+    let greeting = format!("You are {}.", doorward.designated().name());
+    let responses = Shared::ALL.iter().map(|shared| {
+        let response = components::response(*shared, &greeting, &examples, &mut schemas);
+        (shared.name().to_owned(), response)
+    });
+    let responses: Map<_, _> = responses.collect();
+    let mut components = schemas.components();
+    let password = NewPassword::schema_by(settings.password_rules());
+    components.insert("NewPassword".into(), password.to_value());
+    let tags =
+        Tag::ALL.map(|tag| json!({ "name": format!("{tag:?}"), "description": tag.description() }));
+    let document = json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Doorward",
+            "version": VERSION,
+            "summary": env!("CARGO_PKG_DESCRIPTION"),
+            "license": { "name": env!("CARGO_PKG_LICENSE"), "identifier": env!("CARGO_PKG_LICENSE") },
+            "description": INTRODUCTION,
+        },
+        "servers": [{ "url": doorward.public_base() }],
+        "tags": tags,
+        "paths": paths,
+        "components": {
+            "securitySchemes": components::security_schemes(),
+            "parameters": components::parameters(),
+            "headers": components::headers_of_answers(),
+            "schemas": components,
+            "responses": responses,
+        },
+    });
     format!("{document:#}\n")
 }
 
-/// Renames a member of an object, which keeps its place.
-fn rename(object: &mut Value, from: &str, to: String) {
-    if let Some(members) = object.as_object_mut() {
-        let renamed = |(name, value)| (if name == from { to.clone() } else { name }, value);
-        *members = std::mem::take(members).into_iter().map(renamed).collect::<Map<_, _>>();
+const INTRODUCTION: &str = "\
+Bodies are JSON. Every error is JSON with a `message`. Unknown members of a body are ignored, unless they are a misspelling of a missing one.
+
+`HEAD` is allowed wherever `GET` is. Another method returns 405 with `Allow`. Where `public_url` is set, `/api` returns 421 for a host name that is not one of the service. Every operation may also return 400, 408, 414 or 431 for a request that is not valid HTTP, too slow or too large. A guard answers every method and every path below its own alike.";
+
+/// A reference to a component.
+fn reference(kind: &str, name: &str) -> Value {
+    json!({ "$ref": format!("#/components/{kind}/{name}") })
+}
+
+/// The descriptions of headers: those of every answer, and these.
+fn headers(others: impl IntoIterator<Item = (&'static str, &'static str)>) -> Value {
+    let usual = [("X-Request-Id", "RequestId"), ("X-Content-Type-Options", "NoSniff")];
+    let named = usual.into_iter().chain(others);
+    named.map(|(name, component)| (name.to_owned(), reference("headers", component))).collect()
+}
+
+/// The document as an answer.
+pub(super) struct Document(Bytes);
+
+impl IntoResponse for Document {
+    fn into_response(self) -> Response {
+        let cache = public(DOCUMENT_MAX_AGE);
+        ([(header::CONTENT_TYPE, JSON), (header::CACHE_CONTROL, cache)], self.0).into_response()
+    }
+}
+
+impl Answer for Document {
+    fn describe(_: &mut Schemas) -> Vec<Success> {
+        let content =
+            Content { media_type: "application/json", schema: json!({ "type": "object" }) };
+        let (status, headers) = (StatusCode::OK, vec![PUBLIC]);
+        vec![Success::Own { status, headers, content: Some(content) }]
     }
 }
 
 /// A handler that makes the document at its first request. All answers share it, so that clients that do not read theirs
 /// cost one copy.
-pub(crate) fn show(
+pub(super) fn show(
     make: fn(&Doorward) -> String,
-) -> impl Fn(State<Doorward>) -> Ready<Response> + Clone {
+) -> impl Fn(State<Doorward>) -> Ready<Document> + Clone {
     let shared: Arc<OnceLock<Bytes>> = Arc::default();
     move |State(doorward): State<Doorward>| {
-        let headers = [(header::CONTENT_TYPE, JSON), (header::CACHE_CONTROL, public(MAX_AGE))];
-        let document = shared.get_or_init(|| make(&doorward).into());
-        ready((headers, document.clone()).into_response())
+        ready(Document(shared.get_or_init(|| make(&doorward).into()).clone()))
     }
 }

@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::{
     Doorward,
     account::audit::{self, AuditEvent, DayCounts},
-    audit::{Record, SignedCheckpoint, VerifierKey, to_ocsf},
+    audit::{Record, Report, SignedCheckpoint, VerifierKey, to_ocsf},
     event::{Administrator, EventId},
     fault::Fault,
     http::{
@@ -22,6 +22,7 @@ use crate::{
         admin::{Admin, AuditRead},
         answer::{NO_STORE, NOSNIFF, NoStore},
         audit_filter::{EventFilter, not},
+        description::{JsonLines, Sent},
         form::{FieldType, Flattened, FormContext, JsonForm, form, text},
         query::{Limit, Query},
         slow_answer,
@@ -223,10 +224,10 @@ pub(in crate::http) async fn export(
     State(doorward): State<Doorward>,
     admin: Standing<Admin<AuditRead>, Doorward>,
     query: Query<ExportQuery>,
-) -> Result<Response, Error> {
+) -> Result<JsonLines, Error> {
     let events = query.read(&doorward)?;
     let answer = exported(doorward, events, &admin).await?;
-    Ok(admin.guard(answer))
+    Ok(JsonLines(admin.guard(answer)))
 }
 
 /// The events that a query or a form asks for, as JSON lines.
@@ -303,10 +304,10 @@ pub(in crate::http) async fn verify(
     State(doorward): State<Doorward>,
     standing: Standing<Admin<AuditRead>, Doorward>,
     form: JsonForm<VerificationForm>,
-) -> Result<Response, Error> {
+) -> Result<Sent<Report>, Error> {
     let VerificationForm { checkpoints, key } = form.read(&doorward)?;
     let checkpoints = checkpoints.unwrap_or_default();
     let by = Administrator::clone(&standing);
     let verified = async move { audit::verify(&doorward, checkpoints, key, &by).await };
-    slow_answer::answer(standing, verified).await
+    Ok(slow_answer::answer(standing, verified).await?.into())
 }

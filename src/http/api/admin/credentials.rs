@@ -17,6 +17,7 @@ use crate::{
         Error,
         admin::Admin,
         answer::{NoContent, NoStore},
+        description::Created,
         form::{CheckedLater, JsonForm, NewPassword, form},
     },
 };
@@ -78,24 +79,24 @@ pub(in crate::http) async fn create_reset_code(
     State(doorward): State<Doorward>,
     admin: Admin<MakeResetCode>,
     Named(user): Named<String>,
-) -> Result<NoStore<ResetCode>, Error> {
+) -> Result<Created<ResetCode>, Error> {
     let user = admin.subject(&doorward, &user).await?;
     let code = admin.carry_out(&doorward, MakeResetCode, &user).await?;
     let code = Zeroizing::new(code.as_str().to_owned());
-    Ok(NoStore(StatusCode::CREATED, ResetCode { code }))
+    Ok(Created(ResetCode { code }))
 }
 
 pub(in crate::http) async fn create_factor_reset(
     State(doorward): State<Doorward>,
     admin: Admin<MakeFactorReset>,
     Named(user): Named<String>,
-) -> Result<NoStore<FactorReset>, Error> {
+) -> Result<Created<FactorReset>, Error> {
     let user = admin.subject(&doorward, &user).await?;
     let FactorResetTicket { secret, link } =
         admin.carry_out(&doorward, MakeFactorReset, &user).await?;
     let secret = Zeroizing::new(secret.as_str().to_owned());
     let reset = FactorReset { link: link.map(Zeroizing::new), secret };
-    Ok(NoStore(StatusCode::CREATED, reset))
+    Ok(Created(reset))
 }
 
 pub(in crate::http) async fn unlock(

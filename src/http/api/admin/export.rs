@@ -20,6 +20,7 @@ use crate::{
         Error,
         admin::{Admin, UsersRead},
         answer::NO_STORE,
+        description::JsonLines,
         spooled::{self, JSON_LINES},
         standing::Standing,
     },
@@ -30,13 +31,14 @@ pub(in crate::http) async fn export(
     State(doorward): State<Doorward>,
     admin: Admin<ExportUsers>,
     standing: Standing<Admin<UsersRead>, Doorward>,
-) -> Result<Response, Error> {
+) -> Result<JsonLines, Error> {
     let hashes = match admin.actor {
         Actor::Operator(_) => Hashes::Included,
         Actor::User(_) | Actor::Key { .. } | Actor::Unknown | Actor::Service => Hashes::LeftOut,
     };
     if doorward.folder().is_none() {
-        return Ok(standing.guard(stream_users(&doorward, hashes, &admin).await?));
+        let streamed = stream_users(&doorward, hashes, &admin).await?;
+        return Ok(JsonLines(standing.guard(streamed)));
     }
     let by = Administrator::clone(&admin);
     let answer = spooled::answer(&doorward, "export", move |doorward, output| {
@@ -45,7 +47,7 @@ pub(in crate::http) async fn export(
             written.map_err(|error| error.to_string())
         })
     });
-    Ok(standing.guard(answer.await?))
+    Ok(JsonLines(standing.guard(answer.await?)))
 }
 
 /// Answers with users as they are read. PostgreSQL without a data folder has no place for a whole export, and a slow receiver keeps

@@ -7,7 +7,7 @@ use axum::{
     body::{Body, BodyDataStream},
     extract::{Request, State},
     http::header,
-    response::{IntoResponse, Response},
+    response::IntoResponse,
 };
 use bytes::Bytes;
 use chrono::DateTime;
@@ -31,6 +31,7 @@ use crate::{
         Error,
         admin::Admin,
         answer::NO_STORE,
+        description::JsonLines,
         error::ROLE_BEYOND_AUTHORITY,
         form::form,
         query::{Flag, Query},
@@ -166,7 +167,7 @@ pub(in crate::http) async fn import(
     State(doorward): State<Doorward>,
     query: Query<UserImportQuery>,
     request: Request,
-) -> Result<Response, Error> {
+) -> Result<JsonLines, Error> {
     let UserImportQuery { check, admin_roles } = query.read(&doorward)?;
     let is_command = matches!(standing.actor, Actor::Operator(_));
     let running = Running {
@@ -187,7 +188,7 @@ pub(in crate::http) async fn import(
         false => running.whole_answer().await.into(),
     };
     let headers = [(header::CONTENT_TYPE, JSON_LINES), (header::CACHE_CONTROL, NO_STORE)];
-    Ok((headers, answer).into_response())
+    Ok(JsonLines((headers, answer).into_response()))
 }
 
 /// An import that is under way.

@@ -21,6 +21,7 @@ use crate::{
         Error,
         admin::{Admin, InvitationsRead},
         answer::{NoContent, NoStore},
+        description::Created,
         form::{CheckedLater, FieldType, FormContext, JsonForm, form, json},
         query::{Limit, Query},
     },
@@ -192,7 +193,7 @@ pub(in crate::http) async fn create(
     admin: Admin<order::Invite>,
     headers: HeaderMap,
     form: JsonForm<NewInvitationForm>,
-) -> Result<NoStore<MadeInvitation>, Error> {
+) -> Result<Created<MadeInvitation>, Error> {
     let id = repeated::id_of(&doorward, &admin, "invitation", &headers)?;
     let NewInvitationForm { email, roles, lifetime, mail } = form.read(&doorward)?;
     let roles = roles.into_iter().flatten();
@@ -205,7 +206,7 @@ pub(in crate::http) async fn create(
     }
     let id = id.map(InvitationId::from_uuid);
     let invited = invite::make_once(&doorward, invitation, id, &admin).await?;
-    Ok(NoStore(StatusCode::CREATED, invited.into()))
+    Ok(Created(invited.into()))
 }
 
 pub(in crate::http) async fn revoke(

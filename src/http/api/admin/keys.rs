@@ -23,6 +23,7 @@ use crate::{
         Error,
         admin::{Admin, KeysRead},
         answer::{NoContent, NoStore},
+        description::Created,
         form::{
             FaultRecorded, FieldType, Flattened, Form, FormContext, FormField, Json, JsonForm,
             ObjectSchema, form, text, uuid,
@@ -242,11 +243,11 @@ pub(in crate::http) async fn create(
     State(doorward): State<Doorward>,
     by: Admin<MakeKey>,
     form: JsonForm<NewMachineKey>,
-) -> Result<NoStore<CreatedApiKey>, Error> {
+) -> Result<Created<CreatedApiKey>, Error> {
     let NewMachineKey { name, scopes, limits } = form.read(&doorward)?;
     let new = limits.key(name, scopes);
     let made = keys::create_machine(&doorward, &by, by.scopes(), new).await?;
-    Ok(NoStore(StatusCode::CREATED, made.into()))
+    Ok(Created(made.into()))
 }
 
 pub(in crate::http) async fn revoke(

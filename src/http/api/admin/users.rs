@@ -2,7 +2,7 @@
 
 use axum::{
     extract::State,
-    http::{HeaderMap, StatusCode, header},
+    http::{HeaderMap, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
 use schemars::JsonSchema;
@@ -31,6 +31,7 @@ use crate::{
         Error,
         admin::{Admin, UsersRead},
         answer::{NoContent, NoStore},
+        description::{Answer, Created, Schemas, Success},
         form::{CheckedLater, JsonForm, NewPassword, form},
         query::{Flag, Limit, Query},
     },
@@ -176,7 +177,7 @@ pub(in crate::http) async fn create(
     admin: Admin<AddUser>,
     headers: HeaderMap,
     form: JsonForm<NewUserForm>,
-) -> Result<Response, Error> {
+) -> Result<Tagged<Created<UserInfo>>, Error> {
     let id = repeated::id_of(&doorward, &admin, "user", &headers)?.map(UserId::from_uuid);
     let NewUserForm { name, email, password } = form.read(&doorward)?;
     let user = NewUser::new(name, email);
@@ -185,14 +186,14 @@ pub(in crate::http) async fn create(
         None => user,
     };
     let user = register::create_once(&doorward, user, id, &admin).await?;
-    Ok(tagged(StatusCode::CREATED, &user, UserInfo::from(&user)))
+    Ok(Tagged::new(&user, Created(UserInfo::from(&user))))
 }
 
 pub(in crate::http) async fn show(
     State(doorward): State<Doorward>,
     _: Admin<UsersRead>,
     Named(user): Named<String>,
-) -> Result<Response, Error> {
+) -> Result<Tagged<NoStore<ShownUser>>, Error> {
     let user = find(&doorward, &user).await?;
     let sessions = sessions::list(&doorward, user.id).await?;
     let sessions = sessions.into_iter().map(SessionInfo::from).collect();
@@ -200,7 +201,7 @@ pub(in crate::http) async fn show(
     let keys = keys::valid_of_user(&doorward, user.id).await?;
     let held = Held::new(sessions, &held, keys);
     let shown = ShownUser { user: UserInfo::from(&user), held };
-    Ok(tagged(StatusCode::OK, &user, shown))
+    Ok(Tagged::new(&user, NoStore(StatusCode::OK, shown)))
 }
 
 pub(in crate::http) async fn change(
@@ -209,14 +210,14 @@ pub(in crate::http) async fn change(
     Named(user): Named<String>,
     headers: HeaderMap,
     form: JsonForm<UserChangeForm>,
-) -> Result<Response, Error> {
+) -> Result<Tagged<NoStore<UserInfo>>, Error> {
     let user = admin.subject(&doorward, &user).await?;
     let UserChangeForm { name, email, email_verified, disabled } = form.read(&doorward)?;
     // After the body: a request that would be refused without its precondition is refused for that (RFC 9110, 13.2.1).
     let version = expected(&headers, &user)?;
     let edit = Edit { name, email, email_verified, disabled, version };
     let user = admin.carry_out(&doorward, edit, &user).await?.user;
-    Ok(tagged(StatusCode::OK, &user, UserInfo::from(&user)))
+    Ok(Tagged::new(&user, NoStore(StatusCode::OK, UserInfo::from(&user))))
 }
 
 pub(in crate::http) async fn delete(
@@ -232,6 +233,22 @@ pub(in crate::http) async fn delete(
 }
 
 /// An answer with the version of the record.
-fn tagged(status: StatusCode, user: &User, info: impl Serialize) -> Response {
-    ([(header::ETAG, tag_of(user))], NoStore(status, info)).into_response()
+pub(in crate::http) struct Tagged<A>(HeaderValue, A);
+
+impl<A> Tagged<A> {
+    fn new(user: &User, answer: A) -> Self {
+        Self(tag_of(user), answer)
+    }
+}
+
+impl<A: IntoResponse> IntoResponse for Tagged<A> {
+    fn into_response(self) -> Response {
+        ([(header::ETAG, self.0)], self.1).into_response()
+    }
+}
+
+impl<A: Answer> Answer for Tagged<A> {
+    fn describe(schemas: &mut Schemas) -> Vec<Success> {
+        A::describe(schemas).into_iter().map(|answer| answer.with("ETag", "ETag")).collect()
+    }
 }

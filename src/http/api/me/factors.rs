@@ -27,6 +27,7 @@ use crate::{
         Error,
         answer::{NoContent, NoStore},
         bearer::Bearer,
+        description::Created,
         factor_forms::PostedPasskey,
         form::{FieldType, Flattened, FormContext, JsonForm, form, text},
         webauthn::CreationOptions,
@@ -133,10 +134,10 @@ pub(crate) struct AddedFactor {
 }
 
 impl AddedFactor {
-    async fn new(enrolled: Enrolled, doorward: &Doorward) -> NoStore<Self> {
+    async fn new(enrolled: Enrolled, doorward: &Doorward) -> Created<Self> {
         let Enrolled { recovery_codes, opened } = enrolled;
         let token = opened.with_token(doorward).await.token;
-        NoStore(StatusCode::CREATED, Self { token, recovery_codes: recovery_codes.map(texts) })
+        Created(Self { token, recovery_codes: recovery_codes.map(texts) })
     }
 }
 
@@ -239,7 +240,7 @@ pub(crate) async fn confirm_totp(
     caller: Bearer<SignedIn>,
     requester: Requester,
     form: JsonForm<TotpConfirmation>,
-) -> Result<NoStore<AddedFactor>, Error> {
+) -> Result<Created<AddedFactor>, Error> {
     let TotpConfirmation { setup, code } = form.read(&doorward)?;
     let enrolled = totp::confirm(&doorward, &caller, &setup, &code, &requester).await?;
     Ok(AddedFactor::new(enrolled, &doorward).await)
@@ -271,7 +272,7 @@ pub(crate) async fn add_passkey(
     caller: Bearer<SignedIn>,
     requester: Requester,
     form: JsonForm<NewPasskeyForm>,
-) -> Result<NoStore<AddedFactor>, Error> {
+) -> Result<Created<AddedFactor>, Error> {
     let NewPasskeyForm { setup, made } = form.read(&doorward)?;
     let enrolled = passkey::enrol(&doorward, &caller, &setup, made.into(), &requester).await?;
     Ok(AddedFactor::new(enrolled, &doorward).await)

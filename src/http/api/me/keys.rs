@@ -17,6 +17,7 @@ use crate::{
         answer::{NoContent, NoStore},
         api::admin::keys::{ApiKeyInfo, CreatedApiKey, KeyLimits},
         bearer::Bearer,
+        description::Created,
         form::{Flattened, Json, JsonForm, form},
     },
     network::Requester,
@@ -38,11 +39,11 @@ pub(crate) async fn create(
     caller: Bearer<SignedIn>,
     requester: Requester,
     form: JsonForm<NewPersonalKey>,
-) -> Result<NoStore<CreatedApiKey>, Error> {
+) -> Result<Created<CreatedApiKey>, Error> {
     let NewPersonalKey { name, scopes, limits } = form.read(&doorward)?;
     let new = limits.key(name, scopes.unwrap_or_else(|| vec![EVERY_GUARD.to_owned()]));
     let made = keys::create_personal(&doorward, &caller, new, &requester).await?;
-    Ok(NoStore(StatusCode::CREATED, made.into()))
+    Ok(Created(made.into()))
 }
 
 pub(crate) async fn list(

@@ -14,10 +14,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 pub(crate) use self::{
-    activity::{Activity, activity},
+    activity::activity,
     change::change,
     delete::delete,
-    export::{Exported, export, exported},
+    export::{export, exported},
     password::change as change_password,
     pending_email::{cancel_pending_email, send_pending_email},
 };

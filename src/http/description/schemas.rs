@@ -1,4 +1,4 @@
-//! The schemas of answers, which their types derive, as the API description has them.
+//! The schemas of answers and forms, which their types derive, as the API description has them.
 
 use schemars::{
     JsonSchema, Schema, SchemaGenerator,
@@ -7,43 +7,65 @@ use schemars::{
 };
 use serde_json::{Map, Value, json};
 
-/// Makes the schemas of answers. Those with names are components of the document.
-pub(in crate::http) struct Answers(SchemaGenerator);
+use super::Body;
 
-impl Answers {
+/// Makes schemas. Those with names are components of the document.
+pub(in crate::http) struct Schemas {
+    answers: SchemaGenerator,
+    forms: SchemaGenerator,
+}
+
+impl Schemas {
     pub(in crate::http) fn new() -> Self {
-        let settings = SchemaSettings::draft2020_12().for_serialize().with(|settings| {
+        let settings = SchemaSettings::draft2020_12().with(|settings| {
             settings.definitions_path = "/components/schemas".into();
             settings.meta_schema = None;
         });
-        Self(settings.with_transform(AsAnswered).into_generator())
+        let answers = settings.clone().for_serialize().with_transform(AsAnswered);
+        let forms = settings.for_deserialize().with_transform(AsWritten);
+        Self { answers: answers.into_generator(), forms: forms.into_generator() }
     }
 
-    /// The schema of a type: a reference, if it is a component.
-    pub(in crate::http) fn schema_of<T: JsonSchema>(&mut self) -> Value {
-        let mut schema = self.0.subschema_for::<T>();
+    /// The schema of what is answered: a reference, if it is a component.
+    pub(in crate::http) fn of_answer<T: JsonSchema>(&mut self) -> Value {
+        let mut schema = self.answers.subschema_for::<T>();
         AsAnswered.transform(&mut schema);
+        schema.to_value()
+    }
+
+    /// A body with this schema: a reference, if it is a component.
+    pub(super) fn of_form<T: JsonSchema>(&mut self) -> Body {
+        let required = T::json_schema(&mut self.forms).get("required").is_some();
+        let mut schema = self.forms.subschema_for::<T>();
+        AsWritten.transform(&mut schema);
+        Body { media_type: "", schema: schema.to_value(), is_required: required }
+    }
+
+    /// The schema of an object whose members are the parameters of a query.
+    pub(super) fn of_query<T: JsonSchema>(&mut self) -> Value {
+        let mut schema = T::json_schema(&mut self.forms);
+        AsWritten.transform(&mut schema);
         schema.to_value()
     }
 
     /// The components that the schemas refer to.
     pub(in crate::http) fn components(mut self) -> Map<String, Value> {
-        self.0.take_definitions(true)
+        let mut components = self.forms.take_definitions(true);
+        components.extend(self.answers.take_definitions(true));
+        components.sort_keys();
+        components
     }
 }
 
-/// What holds for every answer and is not said by its type.
+/// What holds for every schema and is not said by its type.
 #[derive(Clone)]
-struct AsAnswered;
+struct AsWritten;
 
-impl Transform for AsAnswered {
+impl Transform for AsWritten {
     fn transform(&mut self, schema: &mut Schema) {
         transform_subschemas(self, schema);
         let Some(schema) = schema.as_object_mut() else { return };
         describe_as_text(schema);
-        close(schema);
-        // Only what is sent has defaults.
-        schema.remove("default");
         // A number in JSON has no size.
         if schema.get("type").is_some_and(is_integer) {
             schema.remove("format");
@@ -70,8 +92,27 @@ fn describe_as_text(schema: &mut Map<String, Value>) {
     }
 }
 
-/// An answer has no other members, and one that may be missing is never null.
-fn close(schema: &mut Map<String, Value>) {
+/// What holds for every answer besides that.
+#[derive(Clone)]
+struct AsAnswered;
+
+impl Transform for AsAnswered {
+    fn transform(&mut self, schema: &mut Schema) {
+        AsWritten.transform(schema);
+        close_all(schema);
+    }
+}
+
+/// An answer has no other members, and one that may be missing is never null. Only forms have defaults.
+fn close_all(schema: &mut Schema) {
+    transform_subschemas(&mut close_all, schema);
+    let Some(schema) = schema.as_object_mut() else { return };
+    schema.remove("default");
+    if schema.get("type").is_none_or(|kind| kind != "object") && !schema.contains_key("properties")
+    {
+        return;
+    }
+    schema.entry("additionalProperties").or_insert(false.into());
     let required = schema.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
     let Some(Value::Object(members)) = schema.get_mut("properties") else { return };
     for (name, member) in members {
@@ -79,7 +120,6 @@ fn close(schema: &mut Map<String, Value>) {
             forbid_null(member);
         }
     }
-    schema.entry("additionalProperties").or_insert(false.into());
 }
 
 fn forbid_null(schema: &mut Map<String, Value>) {
