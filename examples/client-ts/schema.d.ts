@@ -689,6 +689,274 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/me/activity": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List what happened to the account
+         * @description From the audit trail. Who else has caused something, and from where, is not shown.
+         */
+        get: operations["listActivity"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/me/keys": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the user's API keys: valid ones, and those that have ended in the last 30 days */
+        get: operations["listMyKeys"];
+        put?: never;
+        /** Make an API key, with which a program passes guards with `keys = true` as the user */
+        post: operations["createMyKey"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/me/keys/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Revoke an API key of the user
+         * @description It is refused from the next request on.
+         */
+        delete: operations["revokeMyKey"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/audit/witness/add-checkpoint": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Have a checkpoint of another installation cosigned (C2SP tlog-witness)
+         * @description Only if `audit.witness_for` names the key of the log. It needs no token: the checkpoint is signed.
+         */
+        post: operations["addCheckpoint"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/oauth/introspect": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Introspect a token (RFC 7662) */
+        post: operations["introspect"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/oauth/revoke": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** End the session of a token (RFC 7009) */
+        post: operations["revoke"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/.well-known/jwks.json": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The public keys */
+        get: operations["keys"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/.well-known/openid-configuration": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Discovery metadata */
+        get: operations["discovery"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/.well-known/oauth-authorization-server": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Discovery metadata, under the name of RFC 8414 */
+        get: operations["metadata"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/.well-known/webauthn": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The origins whose pages may use the passkeys of this domain */
+        get: operations["passkeyOrigins"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/.well-known/revocations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Ended tokens, signed; waits up to 10 seconds for new ones */
+        get: operations["revocations"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/openapi.json": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** This document */
+        get: operations["openapi"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/livez": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Whether the process is running */
+        get: operations["live"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/readyz": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Whether the database is readable and writable */
+        get: operations["ready"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/readyz/guards": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Whether guards admit the callers that they know
+         * @description As /readyz while the database is available. While PostgreSQL is not, guards admit the callers that this instance knows, for the time of the setting database.outage_grace.
+         */
+        get: operations["guardsReady"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/admin/users": {
         parameters: {
             query?: never;
@@ -1057,26 +1325,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/me/activity": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List what happened to the account
-         * @description From the audit trail. Who else has caused something, and from where, is not shown.
-         */
-        get: operations["listActivity"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/api/admin/audit": {
         parameters: {
             query?: never;
@@ -1381,44 +1629,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/me/keys": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** List the user's API keys: valid ones, and those that have ended in the last 30 days */
-        get: operations["listMyKeys"];
-        put?: never;
-        /** Make an API key, with which a program passes guards with `keys = true` as the user */
-        post: operations["createMyKey"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/me/keys/{id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        post?: never;
-        /**
-         * Revoke an API key of the user
-         * @description It is refused from the next request on.
-         */
-        delete: operations["revokeMyKey"];
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/api/admin/keys": {
         parameters: {
             query?: never;
@@ -1615,216 +1825,6 @@ export interface paths {
          * @description Only for the operator on the machine, on the socket `doorward.sock` in the data folder. For everybody else there is no such resource.
          */
         get: operations["backup"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/audit/witness/add-checkpoint": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Have a checkpoint of another installation cosigned (C2SP tlog-witness)
-         * @description Only if `audit.witness_for` names the key of the log. It needs no token: the checkpoint is signed.
-         */
-        post: operations["addCheckpoint"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/oauth/introspect": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** Introspect a token (RFC 7662) */
-        post: operations["introspect"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/oauth/revoke": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** End the session of a token (RFC 7009) */
-        post: operations["revoke"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/.well-known/jwks.json": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** The public keys */
-        get: operations["keys"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/.well-known/openid-configuration": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Discovery metadata */
-        get: operations["discovery"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/.well-known/oauth-authorization-server": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Discovery metadata, under the name of RFC 8414 */
-        get: operations["metadata"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/.well-known/webauthn": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** The origins whose pages may use the passkeys of this domain */
-        get: operations["passkeyOrigins"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/.well-known/revocations": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Ended tokens, signed; waits up to 10 seconds for new ones */
-        get: operations["revocations"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/openapi.json": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** This document */
-        get: operations["openapi"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/livez": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Whether the process is running */
-        get: operations["live"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/readyz": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Whether the database is readable and writable */
-        get: operations["ready"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/readyz/guards": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Whether guards admit the callers that they know
-         * @description As /readyz while the database is available. While PostgreSQL is not, guards admit the callers that this instance knows, for the time of the setting database.outage_grace.
-         */
-        get: operations["guardsReady"];
         put?: never;
         post?: never;
         delete?: never;
@@ -6215,6 +6215,625 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
+    listActivity: {
+        parameters: {
+            query?: {
+                /** @description The `next` of the previous page */
+                after?: string;
+                /** @description How many at most */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The newest events */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "events": [
+                     *         {
+                     *           "id": "019a3c5e-7b1f-7e55-a0c7-3d6a1b2c4d5e",
+                     *           "at": "2026-03-02T08:15:30.123Z",
+                     *           "kind": "signed_in",
+                     *           "outcome": "success",
+                     *           "by": "you",
+                     *           "address": "127.0.0.1",
+                     *           "userAgent": "curl/8.5.0",
+                     *           "details": {
+                     *             "session": "0b8e5c2a-9f1d-4c37-8a64-2f5d1e7b3c90",
+                     *             "methods": [
+                     *               "pwd"
+                     *             ]
+                     *           }
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Activity"];
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["Unauthorized"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listMyKeys: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The keys, the newest first */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "id": "6f1c6c1e-3a4b-4c5d-8e9f-0a1b2c3d4e5f",
+                     *         "kind": "personal",
+                     *         "name": "Backup of the calendar",
+                     *         "scopes": [
+                     *           "guard:*"
+                     *         ],
+                     *         "userId": "5089354e-80af-4353-8ef8-5cc431a60c77",
+                     *         "createdAt": "2026-03-02T08:15:30.123Z",
+                     *         "expiresAt": "2026-05-31T08:15:30.123Z",
+                     *         "lastUsedAt": null
+                     *       }
+                     *     ]
+                     */
+                    "application/json": components["schemas"]["ApiKey"][];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    createMyKey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "Backup of the calendar"
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewPersonalKey"];
+            };
+        };
+        responses: {
+            /** @description The key, which is shown once */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "6f1c6c1e-3a4b-4c5d-8e9f-0a1b2c3d4e5f",
+                     *       "kind": "personal",
+                     *       "name": "Backup of the calendar",
+                     *       "scopes": [
+                     *         "guard:*"
+                     *       ],
+                     *       "userId": "5089354e-80af-4353-8ef8-5cc431a60c77",
+                     *       "createdAt": "2026-03-02T08:15:30.123Z",
+                     *       "expiresAt": "2026-05-31T08:15:30.123Z",
+                     *       "lastUsedAt": null,
+                     *       "key": "dw_pat_0Vh3nTq8YxLrW2mKcBz7JdPfAsGe5U4AJMts"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["CreatedApiKey"];
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["NotRecent"];
+            403: components["responses"]["OtherSite"];
+            408: components["responses"]["TooSlow"];
+            409: components["responses"]["TooManyKeys"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["NotJson"];
+            429: components["responses"]["Throttled"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    revokeMyKey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of the key
+                 * @example 6f1c6c1e-3a4b-4c5d-8e9f-0a1b2c3d4e5f
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The key is revoked */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["OtherSite"];
+            404: components["responses"]["NotFound"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    addCheckpoint: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example old 0
+                 *
+                 *     doorward/0a1b2c3d4e5f6071
+                 *     4
+                 *     CsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=
+                 *
+                 *     — doorward/0a1b2c3d4e5f6071 Az3grlgtzPICa5OS8npVmf1Myq/5IZniMp+ZJurmRDeOoRDe4URYN7u5/Zhcyv2q1gGzGku9nTo+zyWE+xeMcTOAYQ8=
+                 */
+                "text/plain": string;
+            };
+        };
+        responses: {
+            /** @description The cosignature */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /** @example — doorward-witness/1122334455667788 CMp+6LWB… */
+                    "text/plain; charset=utf-8": string;
+                };
+            };
+            400: components["responses"]["Invalid"];
+            403: components["responses"]["OtherSite"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["TooSlow"];
+            409: components["responses"]["OtherCheckpoint"];
+            413: components["responses"]["TooLarge"];
+            422: components["responses"]["NotDone"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    introspect: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "token": "eyJ0eXAiOiJKV1QiLCJhbGciOiJFUzI1NiJ9.eyJzdWIiOiIwYjhlNWMyYSJ9.c2lnbmF0dXJl"
+                 *     }
+                 */
+                "application/x-www-form-urlencoded": components["schemas"]["TokenForm"];
+            };
+        };
+        responses: {
+            /** @description Whether the token is active, and its claims */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "active": true,
+                     *       "sub": "0b8e5c2a-9f1d-4c37-8a64-2f5d1e7b3c90",
+                     *       "sid": "7d3f9a10-54c2-4e8b-b1a6-90c2d8e4f517",
+                     *       "iss": "doorward",
+                     *       "aud": "doorward",
+                     *       "exp": 1772525730,
+                     *       "iat": 1772439330,
+                     *       "auth_time": 1772439330,
+                     *       "amr": [
+                     *         "pwd"
+                     *       ],
+                     *       "acr": "1",
+                     *       "jti": "e92b60f4-17ad-4c5e-8f3b-d50a7c1e8b26",
+                     *       "token_type": "Bearer"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Introspection"];
+                };
+            };
+            400: components["responses"]["InvalidForm"];
+            401: components["responses"]["InvalidClient"];
+            403: components["responses"]["OtherSite"];
+            408: components["responses"]["TooSlow"];
+            413: components["responses"]["TooLarge"];
+            429: components["responses"]["Throttled"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    revoke: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "token": "eyJ0eXAiOiJKV1QiLCJhbGciOiJFUzI1NiJ9.eyJzdWIiOiIwYjhlNWMyYSJ9.c2lnbmF0dXJl"
+                 *     }
+                 */
+                "application/x-www-form-urlencoded": components["schemas"]["TokenForm"];
+            };
+        };
+        responses: {
+            /** @description The session has ended, or the token was not valid */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /** @example {} */
+                    "application/json": components["schemas"]["Revoked"];
+                };
+            };
+            400: components["responses"]["InvalidForm"];
+            401: components["responses"]["InvalidClient"];
+            403: components["responses"]["OtherSite"];
+            408: components["responses"]["TooSlow"];
+            413: components["responses"]["TooLarge"];
+            429: components["responses"]["Throttled"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    keys: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A JWK Set */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["Public"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "keys": [
+                     *         {
+                     *           "use": "sig",
+                     *           "alg": "ES256",
+                     *           "kid": "KmZhyV_cZ4C-ZAsFDJUK8iEtgl6NZgvyeMmv_MmFk4U",
+                     *           "kty": "EC",
+                     *           "crv": "P-256",
+                     *           "x": "GuX8k-9LIQTL3krpaNSY8MlbZRlFRqiL9A5MSFimZ50",
+                     *           "y": "7c1r2cT9RdKWaPUI6LQAhML0f13anYpA974OVM35ey8"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["KeySet"];
+                };
+            };
+        };
+    };
+    discovery: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The metadata */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["Public"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "issuer": "doorward",
+                     *       "jwks_uri": "http://localhost:3000/.well-known/jwks.json",
+                     *       "revocations_uri": "http://localhost:3000/.well-known/revocations",
+                     *       "introspection_endpoint": "http://localhost:3000/oauth/introspect",
+                     *       "introspection_endpoint_auth_methods_supported": [
+                     *         "client_secret_basic"
+                     *       ],
+                     *       "revocation_endpoint": "http://localhost:3000/oauth/revoke",
+                     *       "revocation_endpoint_auth_methods_supported": [
+                     *         "client_secret_basic"
+                     *       ],
+                     *       "id_token_signing_alg_values_supported": [
+                     *         "ES256"
+                     *       ],
+                     *       "subject_types_supported": [
+                     *         "public"
+                     *       ],
+                     *       "response_types_supported": [],
+                     *       "grant_types_supported": []
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Metadata"];
+                };
+            };
+        };
+    };
+    metadata: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The metadata */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["Public"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "issuer": "doorward",
+                     *       "jwks_uri": "http://localhost:3000/.well-known/jwks.json",
+                     *       "revocations_uri": "http://localhost:3000/.well-known/revocations",
+                     *       "introspection_endpoint": "http://localhost:3000/oauth/introspect",
+                     *       "introspection_endpoint_auth_methods_supported": [
+                     *         "client_secret_basic"
+                     *       ],
+                     *       "revocation_endpoint": "http://localhost:3000/oauth/revoke",
+                     *       "revocation_endpoint_auth_methods_supported": [
+                     *         "client_secret_basic"
+                     *       ],
+                     *       "id_token_signing_alg_values_supported": [
+                     *         "ES256"
+                     *       ],
+                     *       "subject_types_supported": [
+                     *         "public"
+                     *       ],
+                     *       "response_types_supported": [],
+                     *       "grant_types_supported": []
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Metadata"];
+                };
+            };
+        };
+    };
+    passkeyOrigins: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The origins, for browsers */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["Public"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "origins": [
+                     *         "http://localhost:3000"
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["PasskeyOrigins"];
+                };
+            };
+            404: components["responses"]["NotFound"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    revocations: {
+        parameters: {
+            query?: {
+                /** @description The cursor of the previous response. An unknown one gets everything */
+                since?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A JWT of the type revocations+jwt */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /** @example eyJ0eXAiOiJKV1QiLCJhbGciOiJFUzI1NiJ9.eyJzdWIiOiIwYjhlNWMyYSJ9.c2lnbmF0dXJl */
+                    "application/jwt": string;
+                };
+            };
+            429: components["responses"]["Throttled"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    openapi: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description This document */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["Public"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": Record<string, never>;
+                };
+            };
+        };
+    };
+    live: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The process is running */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /** @example alive */
+                    "application/json": "alive";
+                };
+            };
+        };
+    };
+    ready: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It is */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /** @example ready */
+                    "application/json": "ready";
+                };
+            };
+            503: components["responses"]["NotReady"];
+        };
+    };
+    guardsReady: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description They do */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /** @example ready */
+                    "application/json": "ready";
+                };
+            };
+            503: components["responses"]["GuardsNotReady"];
+        };
+    };
     listUsers: {
         parameters: {
             query?: {
@@ -7302,59 +7921,6 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
-    listActivity: {
-        parameters: {
-            query?: {
-                /** @description The `next` of the previous page */
-                after?: string;
-                /** @description How many at most */
-                limit?: number;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The newest events */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    "X-Content-Type-Options": components["headers"]["NoSniff"];
-                    "Cache-Control": components["headers"]["NoStore"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "events": [
-                     *         {
-                     *           "id": "019a3c5e-7b1f-7e55-a0c7-3d6a1b2c4d5e",
-                     *           "at": "2026-03-02T08:15:30.123Z",
-                     *           "kind": "signed_in",
-                     *           "outcome": "success",
-                     *           "by": "you",
-                     *           "address": "127.0.0.1",
-                     *           "userAgent": "curl/8.5.0",
-                     *           "details": {
-                     *             "session": "0b8e5c2a-9f1d-4c37-8a64-2f5d1e7b3c90",
-                     *             "methods": [
-                     *               "pwd"
-                     *             ]
-                     *           }
-                     *         }
-                     *       ]
-                     *     }
-                     */
-                    "application/json": components["schemas"]["Activity"];
-                };
-            };
-            400: components["responses"]["Invalid"];
-            401: components["responses"]["Unauthorized"];
-            500: components["responses"]["Internal"];
-            503: components["responses"]["Unavailable"];
-        };
-    };
     listAudit: {
         parameters: {
             query?: {
@@ -8108,137 +8674,6 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
-    listMyKeys: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The keys, the newest first */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    "X-Content-Type-Options": components["headers"]["NoSniff"];
-                    "Cache-Control": components["headers"]["NoStore"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example [
-                     *       {
-                     *         "id": "6f1c6c1e-3a4b-4c5d-8e9f-0a1b2c3d4e5f",
-                     *         "kind": "personal",
-                     *         "name": "Backup of the calendar",
-                     *         "scopes": [
-                     *           "guard:*"
-                     *         ],
-                     *         "userId": "5089354e-80af-4353-8ef8-5cc431a60c77",
-                     *         "createdAt": "2026-03-02T08:15:30.123Z",
-                     *         "expiresAt": "2026-05-31T08:15:30.123Z",
-                     *         "lastUsedAt": null
-                     *       }
-                     *     ]
-                     */
-                    "application/json": components["schemas"]["ApiKey"][];
-                };
-            };
-            401: components["responses"]["Unauthorized"];
-            500: components["responses"]["Internal"];
-            503: components["responses"]["Unavailable"];
-        };
-    };
-    createMyKey: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "name": "Backup of the calendar"
-                 *     }
-                 */
-                "application/json": components["schemas"]["NewPersonalKey"];
-            };
-        };
-        responses: {
-            /** @description The key, which is shown once */
-            201: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    "X-Content-Type-Options": components["headers"]["NoSniff"];
-                    "Cache-Control": components["headers"]["NoStore"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "id": "6f1c6c1e-3a4b-4c5d-8e9f-0a1b2c3d4e5f",
-                     *       "kind": "personal",
-                     *       "name": "Backup of the calendar",
-                     *       "scopes": [
-                     *         "guard:*"
-                     *       ],
-                     *       "userId": "5089354e-80af-4353-8ef8-5cc431a60c77",
-                     *       "createdAt": "2026-03-02T08:15:30.123Z",
-                     *       "expiresAt": "2026-05-31T08:15:30.123Z",
-                     *       "lastUsedAt": null,
-                     *       "key": "dw_pat_0Vh3nTq8YxLrW2mKcBz7JdPfAsGe5U4AJMts"
-                     *     }
-                     */
-                    "application/json": components["schemas"]["CreatedApiKey"];
-                };
-            };
-            400: components["responses"]["Invalid"];
-            401: components["responses"]["NotRecent"];
-            403: components["responses"]["OtherSite"];
-            408: components["responses"]["TooSlow"];
-            409: components["responses"]["TooManyKeys"];
-            413: components["responses"]["TooLarge"];
-            415: components["responses"]["NotJson"];
-            429: components["responses"]["Throttled"];
-            500: components["responses"]["Internal"];
-            503: components["responses"]["Unavailable"];
-        };
-    };
-    revokeMyKey: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /**
-                 * @description The id of the key
-                 * @example 6f1c6c1e-3a4b-4c5d-8e9f-0a1b2c3d4e5f
-                 */
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The key is revoked */
-            204: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    "X-Content-Type-Options": components["headers"]["NoSniff"];
-                    "Cache-Control": components["headers"]["NoStore"];
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["OtherSite"];
-            404: components["responses"]["NotFound"];
-            500: components["responses"]["Internal"];
-            503: components["responses"]["Unavailable"];
-        };
-    };
     listApiKeys: {
         parameters: {
             query?: {
@@ -8704,441 +9139,6 @@ export interface operations {
             404: components["responses"]["NotFound"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Failed"];
-        };
-    };
-    addCheckpoint: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: {
-            content: {
-                /**
-                 * @example old 0
-                 *
-                 *     doorward/0a1b2c3d4e5f6071
-                 *     4
-                 *     CsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=
-                 *
-                 *     — doorward/0a1b2c3d4e5f6071 Az3grlgtzPICa5OS8npVmf1Myq/5IZniMp+ZJurmRDeOoRDe4URYN7u5/Zhcyv2q1gGzGku9nTo+zyWE+xeMcTOAYQ8=
-                 */
-                "text/plain": string;
-            };
-        };
-        responses: {
-            /** @description The cosignature */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    "X-Content-Type-Options": components["headers"]["NoSniff"];
-                    "Cache-Control": components["headers"]["NoStore"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    /** @example — doorward-witness/1122334455667788 CMp+6LWB… */
-                    "text/plain; charset=utf-8": string;
-                };
-            };
-            400: components["responses"]["Invalid"];
-            403: components["responses"]["OtherSite"];
-            404: components["responses"]["NotFound"];
-            408: components["responses"]["TooSlow"];
-            409: components["responses"]["OtherCheckpoint"];
-            413: components["responses"]["TooLarge"];
-            422: components["responses"]["NotDone"];
-            500: components["responses"]["Internal"];
-            503: components["responses"]["Unavailable"];
-        };
-    };
-    introspect: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "token": "eyJ0eXAiOiJKV1QiLCJhbGciOiJFUzI1NiJ9.eyJzdWIiOiIwYjhlNWMyYSJ9.c2lnbmF0dXJl"
-                 *     }
-                 */
-                "application/x-www-form-urlencoded": components["schemas"]["TokenForm"];
-            };
-        };
-        responses: {
-            /** @description Whether the token is active, and its claims */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    "X-Content-Type-Options": components["headers"]["NoSniff"];
-                    "Cache-Control": components["headers"]["NoStore"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "active": true,
-                     *       "sub": "0b8e5c2a-9f1d-4c37-8a64-2f5d1e7b3c90",
-                     *       "sid": "7d3f9a10-54c2-4e8b-b1a6-90c2d8e4f517",
-                     *       "iss": "doorward",
-                     *       "aud": "doorward",
-                     *       "exp": 1772525730,
-                     *       "iat": 1772439330,
-                     *       "auth_time": 1772439330,
-                     *       "amr": [
-                     *         "pwd"
-                     *       ],
-                     *       "acr": "1",
-                     *       "jti": "e92b60f4-17ad-4c5e-8f3b-d50a7c1e8b26",
-                     *       "token_type": "Bearer"
-                     *     }
-                     */
-                    "application/json": components["schemas"]["Introspection"];
-                };
-            };
-            400: components["responses"]["InvalidForm"];
-            401: components["responses"]["InvalidClient"];
-            403: components["responses"]["OtherSite"];
-            408: components["responses"]["TooSlow"];
-            413: components["responses"]["TooLarge"];
-            429: components["responses"]["Throttled"];
-            500: components["responses"]["Internal"];
-            503: components["responses"]["Unavailable"];
-        };
-    };
-    revoke: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "token": "eyJ0eXAiOiJKV1QiLCJhbGciOiJFUzI1NiJ9.eyJzdWIiOiIwYjhlNWMyYSJ9.c2lnbmF0dXJl"
-                 *     }
-                 */
-                "application/x-www-form-urlencoded": components["schemas"]["TokenForm"];
-            };
-        };
-        responses: {
-            /** @description The session has ended, or the token was not valid */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    "X-Content-Type-Options": components["headers"]["NoSniff"];
-                    "Cache-Control": components["headers"]["NoStore"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    /** @example {} */
-                    "application/json": components["schemas"]["Revoked"];
-                };
-            };
-            400: components["responses"]["InvalidForm"];
-            401: components["responses"]["InvalidClient"];
-            403: components["responses"]["OtherSite"];
-            408: components["responses"]["TooSlow"];
-            413: components["responses"]["TooLarge"];
-            429: components["responses"]["Throttled"];
-            500: components["responses"]["Internal"];
-            503: components["responses"]["Unavailable"];
-        };
-    };
-    keys: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description A JWK Set */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    "X-Content-Type-Options": components["headers"]["NoSniff"];
-                    "Cache-Control": components["headers"]["Public"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "keys": [
-                     *         {
-                     *           "use": "sig",
-                     *           "alg": "ES256",
-                     *           "kid": "KmZhyV_cZ4C-ZAsFDJUK8iEtgl6NZgvyeMmv_MmFk4U",
-                     *           "kty": "EC",
-                     *           "crv": "P-256",
-                     *           "x": "GuX8k-9LIQTL3krpaNSY8MlbZRlFRqiL9A5MSFimZ50",
-                     *           "y": "7c1r2cT9RdKWaPUI6LQAhML0f13anYpA974OVM35ey8"
-                     *         }
-                     *       ]
-                     *     }
-                     */
-                    "application/json": components["schemas"]["KeySet"];
-                };
-            };
-        };
-    };
-    discovery: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The metadata */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    "X-Content-Type-Options": components["headers"]["NoSniff"];
-                    "Cache-Control": components["headers"]["Public"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "issuer": "doorward",
-                     *       "jwks_uri": "http://localhost:3000/.well-known/jwks.json",
-                     *       "revocations_uri": "http://localhost:3000/.well-known/revocations",
-                     *       "introspection_endpoint": "http://localhost:3000/oauth/introspect",
-                     *       "introspection_endpoint_auth_methods_supported": [
-                     *         "client_secret_basic"
-                     *       ],
-                     *       "revocation_endpoint": "http://localhost:3000/oauth/revoke",
-                     *       "revocation_endpoint_auth_methods_supported": [
-                     *         "client_secret_basic"
-                     *       ],
-                     *       "id_token_signing_alg_values_supported": [
-                     *         "ES256"
-                     *       ],
-                     *       "subject_types_supported": [
-                     *         "public"
-                     *       ],
-                     *       "response_types_supported": [],
-                     *       "grant_types_supported": []
-                     *     }
-                     */
-                    "application/json": components["schemas"]["Metadata"];
-                };
-            };
-        };
-    };
-    metadata: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The metadata */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    "X-Content-Type-Options": components["headers"]["NoSniff"];
-                    "Cache-Control": components["headers"]["Public"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "issuer": "doorward",
-                     *       "jwks_uri": "http://localhost:3000/.well-known/jwks.json",
-                     *       "revocations_uri": "http://localhost:3000/.well-known/revocations",
-                     *       "introspection_endpoint": "http://localhost:3000/oauth/introspect",
-                     *       "introspection_endpoint_auth_methods_supported": [
-                     *         "client_secret_basic"
-                     *       ],
-                     *       "revocation_endpoint": "http://localhost:3000/oauth/revoke",
-                     *       "revocation_endpoint_auth_methods_supported": [
-                     *         "client_secret_basic"
-                     *       ],
-                     *       "id_token_signing_alg_values_supported": [
-                     *         "ES256"
-                     *       ],
-                     *       "subject_types_supported": [
-                     *         "public"
-                     *       ],
-                     *       "response_types_supported": [],
-                     *       "grant_types_supported": []
-                     *     }
-                     */
-                    "application/json": components["schemas"]["Metadata"];
-                };
-            };
-        };
-    };
-    passkeyOrigins: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The origins, for browsers */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    "X-Content-Type-Options": components["headers"]["NoSniff"];
-                    "Cache-Control": components["headers"]["Public"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "origins": [
-                     *         "http://localhost:3000"
-                     *       ]
-                     *     }
-                     */
-                    "application/json": components["schemas"]["PasskeyOrigins"];
-                };
-            };
-            404: components["responses"]["NotFound"];
-            500: components["responses"]["Internal"];
-            503: components["responses"]["Unavailable"];
-        };
-    };
-    revocations: {
-        parameters: {
-            query?: {
-                /** @description The cursor of the previous response. An unknown one gets everything */
-                since?: string;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description A JWT of the type revocations+jwt */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    "X-Content-Type-Options": components["headers"]["NoSniff"];
-                    "Cache-Control": components["headers"]["NoStore"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    /** @example eyJ0eXAiOiJKV1QiLCJhbGciOiJFUzI1NiJ9.eyJzdWIiOiIwYjhlNWMyYSJ9.c2lnbmF0dXJl */
-                    "application/jwt": string;
-                };
-            };
-            429: components["responses"]["Throttled"];
-            500: components["responses"]["Internal"];
-            503: components["responses"]["Unavailable"];
-        };
-    };
-    openapi: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description This document */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    "X-Content-Type-Options": components["headers"]["NoSniff"];
-                    "Cache-Control": components["headers"]["Public"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": Record<string, never>;
-                };
-            };
-        };
-    };
-    live: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The process is running */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    "X-Content-Type-Options": components["headers"]["NoSniff"];
-                    "Cache-Control": components["headers"]["NoStore"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    /** @example alive */
-                    "application/json": "alive";
-                };
-            };
-        };
-    };
-    ready: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description It is */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    "X-Content-Type-Options": components["headers"]["NoSniff"];
-                    "Cache-Control": components["headers"]["NoStore"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    /** @example ready */
-                    "application/json": "ready";
-                };
-            };
-            503: components["responses"]["NotReady"];
-        };
-    };
-    guardsReady: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description They do */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    "X-Content-Type-Options": components["headers"]["NoSniff"];
-                    "Cache-Control": components["headers"]["NoStore"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    /** @example ready */
-                    "application/json": "ready";
-                };
-            };
-            503: components["responses"]["GuardsNotReady"];
         };
     };
 }

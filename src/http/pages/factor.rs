@@ -35,14 +35,14 @@ pub(in crate::http) async fn submit(
     PageForm(form): PageForm,
 ) -> Result<Response, Error> {
     let app = AppTarget::open(visit.doorward(), form.typed("for"));
-    submit_answer(&visit, form, Errand { app, step_up: None }).await
+    submit_answer(&visit, form, Destination { app, step_up: None }).await
 }
 
 /// Where people replace what they have lost.
 const RECOVERED: &str = "/account/security?done=recovered";
 
-/// What a person proves who they are for, and where they go on then.
-pub(super) struct Errand {
+/// Where a person goes on when they have proved who they are.
+pub(super) struct Destination {
     pub(super) app: Option<AppTarget>,
     /// For those who are signed in.
     pub(super) step_up: Option<StepUp>,
@@ -50,7 +50,7 @@ pub(super) struct Errand {
 
 /// What the page offers besides the challenge, and what was wrong.
 #[derive(Default)]
-pub(super) struct Asking<'a> {
+pub(super) struct Prompt<'a> {
     pub(super) refusal: Option<&'a FormRefusal>,
     /// Whether the refused form was that for recovery codes.
     pub(super) is_recovery: bool,
@@ -62,21 +62,21 @@ pub(super) struct Asking<'a> {
 /// The page that asks for a second factor.
 pub(super) fn page(
     visit: &Visit,
-    errand: &Errand,
+    destination: &Destination,
     missing: Option<&MissingFactor>,
-    asking: &Asking<'_>,
+    prompt: &Prompt<'_>,
 ) -> Response {
-    let refusal = asking.refusal;
-    let resists = errand.step_up.as_ref().is_some_and(StepUp::needs_passkey);
+    let refusal = prompt.refusal;
+    let resists = destination.step_up.as_ref().is_some_and(StepUp::needs_passkey);
     let options = missing.and_then(RequestOptions::of).map(|options| json(&options));
     let holds = |kind| missing.is_some_and(|missing| missing.factors.contains(kind));
     let code_fault = refusal.and_then(|refusal| refusal.fault("code"));
     let page = Prove {
         page: visit.context(),
-        prove_for: match &errand.step_up {
+        prove_for: match &destination.step_up {
             None => ProveFor::SignIn,
             Some(step_up) => ProveFor::StepUp {
-                app: errand.app.as_ref().map(|app| &*app.title),
+                app: destination.app.as_ref().map(|app| &*app.title),
                 ask: step_up.ask,
                 ask_name: step_up.ask.name(),
                 next: step_up.next.as_deref(),
@@ -84,22 +84,22 @@ pub(super) fn page(
                 email: visit.caller().map_or("", |caller| caller.user.email.as_str()),
             },
         },
-        target: errand.app.as_ref().map(|app| &*app.sealed),
+        target: destination.app.as_ref().map(|app| &*app.sealed),
         challenge: missing.map(|missing| &*missing.challenge),
         passkey: options.as_deref(),
         has_only_keys: !holds(FactorKind::Passkey),
         has_code: holds(FactorKind::Totp) && !resists,
         has_recovery_code: missing.is_some_and(|missing| missing.has_recovery_codes) && !resists,
-        has_password: asking.has_password,
+        has_password: prompt.has_password,
         follows: visit.caller().and_then(|caller| follows(&caller.user.factors, resists)),
-        trusts: errand.step_up.is_none().then_some(asking.trusts),
+        trusts: destination.step_up.is_none().then_some(prompt.trusts),
         notice: None,
         error: refusal.and_then(|refusal| refusal.passkey_error()),
-        code_fault: code_fault.filter(|_| !asking.is_recovery),
-        recovery_fault: code_fault.filter(|_| asking.is_recovery),
+        code_fault: code_fault.filter(|_| !prompt.is_recovery),
+        recovery_fault: code_fault.filter(|_| prompt.is_recovery),
         password_fault: refusal.and_then(|refusal| refusal.password_fault("password")),
     };
-    let origin = errand.app.as_ref().map(|app| &*app.origin);
+    let origin = destination.app.as_ref().map(|app| &*app.origin);
     let mut response = visit.form(html(&page), refusal, origin);
     if options.is_some() {
         allow_script(&mut response);
@@ -123,12 +123,12 @@ fn follows(held: &Factors, resists: bool) -> Option<Follows> {
 pub(super) async fn submit_answer(
     visit: &Visit,
     mut form: Form,
-    errand: Errand,
+    destination: Destination,
 ) -> Result<Response, Error> {
     let (doorward, sealed) = (visit.doorward(), form.typed("challenge"));
     let is_recovery = !form.typed("recovery").is_empty();
     let trusts = !form.typed("trust").is_empty();
-    let needs_passkey = errand.step_up.as_ref().is_some_and(StepUp::needs_passkey);
+    let needs_passkey = destination.step_up.as_ref().is_some_and(StepUp::needs_passkey);
     let failure = match form.fields::<Answer>(visit.doorward()) {
         Ok(Answer::Code(_)) if needs_passkey => FormFailure::needs_passkey(),
         Ok(given) => {
@@ -137,14 +137,14 @@ pub(super) async fn submit_answer(
                 Answer::Code(_) if is_recovery => AnswerKind::RecoveryCode,
                 Answer::Code(_) => AnswerKind::Totp,
             };
-            let answered_in = match (&errand.step_up, visit.caller()) {
+            let answered_in = match (&destination.step_up, visit.caller()) {
                 (Some(_), Some(caller)) => AnsweredIn::StepUp(caller.session.id),
                 _ => AnsweredIn::SignIn,
             };
             let options = AnswerOptions { trusts_device: trusts, persistence: None, answered_in };
             match answer(doorward, &sealed, given, options, &visit.requester).await {
-                Ok(answered) => return Ok(errand.finish(visit, answered).await),
-                Err(account::Error::ChallengeExpired) => return Ok(errand.start_again(visit)),
+                Ok(answered) => return Ok(destination.finish(visit, answered).await),
+                Err(account::Error::ChallengeExpired) => return Ok(destination.start_again(visit)),
                 Err(error) => FormFailure::of_answer(error, kind),
             }
         }
@@ -154,14 +154,14 @@ pub(super) async fn submit_answer(
     match MissingFactor::again(doorward, sealed).await? {
         Some(missing) => {
             let refusal = Some(&refusal);
-            let asking = Asking { refusal, is_recovery, trusts, has_password: false };
-            Ok(page(visit, &errand, Some(&missing), &asking))
+            let prompt = Prompt { refusal, is_recovery, trusts, has_password: false };
+            Ok(page(visit, &destination, Some(&missing), &prompt))
         }
-        None => Ok(errand.start_again(visit)),
+        None => Ok(destination.start_again(visit)),
     }
 }
 
-impl Errand {
+impl Destination {
     /// Signs the browser in, or gives it the cookie of the session that has proved more, and leads on.
     async fn finish(self, visit: &Visit, answered: Answered) -> Response {
         let Answered { opened, new_recovery_code, trusted_device, is_step_up } = answered;

@@ -4,7 +4,7 @@
 use axum::response::Response;
 
 use super::{
-    factor::{self, Asking, Errand},
+    factor::{self, Destination, Prompt},
     form_refusal::FormFailure,
     mail_request,
     one_time::{Sent, link_page, refused},
@@ -70,8 +70,13 @@ pub(in crate::http) async fn submit_use(
             let opened = sign_in(visit.doorward(), mailed.into(), &visit.requester, &options).await;
             match opened {
                 Err(account::Error::FactorMissing(missing)) => {
-                    let errand = Errand { app, step_up: None };
-                    return Ok(factor::page(&visit, &errand, Some(&missing), &Asking::default()));
+                    let destination = Destination { app, step_up: None };
+                    return Ok(factor::page(
+                        &visit,
+                        &destination,
+                        Some(&missing),
+                        &Prompt::default(),
+                    ));
                 }
                 Err(account::Error::WrongCredentials) => Err(account::Error::WrongCode.into()),
                 opened => opened.map_err(FormFailure::from),

@@ -4,7 +4,7 @@ use axum::response::Response;
 
 use super::{
     answer::allow_script,
-    factor::{self, Asking, Errand},
+    factor::{self, Destination, Prompt},
     form_refusal::{AnswerKind, FormFailure, FormRefusal},
     return_target::{AppTarget, with_target},
     session_cookie::persistence,
@@ -73,8 +73,13 @@ pub(in crate::http) async fn submit(
             let options = visit.sign_in_options(typed.stay);
             match sign_in(visit.doorward(), &email, password, &visit.requester, &options).await {
                 Err(account::Error::FactorMissing(missing)) => {
-                    let errand = Errand { app, step_up: None };
-                    return Ok(factor::page(&visit, &errand, Some(&missing), &Asking::default()));
+                    let destination = Destination { app, step_up: None };
+                    return Ok(factor::page(
+                        &visit,
+                        &destination,
+                        Some(&missing),
+                        &Prompt::default(),
+                    ));
                 }
                 opened => opened.map_err(FormFailure::from),
             }

@@ -4,7 +4,7 @@
 use axum::{http::StatusCode, response::Response};
 
 use super::{
-    factor::{Asking, Errand, page, submit_answer},
+    factor::{Destination, Prompt, page, submit_answer},
     form_refusal::{FormFailure, FormRefusal},
     return_target::{AppTarget, with_target},
     signed_in::{SignedInForm, SignedInVisit},
@@ -26,7 +26,7 @@ pub(in crate::http) async fn show(visit: SignedInVisit) -> Result<Response, Erro
     let step_up = StepUp::new(visit.parameter("ask"), visit.parameter("next"));
     let (app, caller) = (AppTarget::of(&visit), &visit.caller);
     if step_up.is_met(visit.doorward(), caller, app.is_some()) {
-        return Ok(Errand { app, step_up: Some(step_up) }.go_on(&visit, &caller.session));
+        return Ok(Destination { app, step_up: Some(step_up) }.go_on(&visit, &caller.session));
     }
     if !step_up.can_be_met(caller) {
         let page = match step_up.needs_passkey() {
@@ -35,18 +35,18 @@ pub(in crate::http) async fn show(visit: SignedInVisit) -> Result<Response, Erro
         };
         return Ok(visit.redirect(&with_target(page, app.as_ref())));
     }
-    ask(&visit, &Errand { app, step_up: Some(step_up) }, None).await
+    ask(&visit, &Destination { app, step_up: Some(step_up) }, None).await
 }
 
 pub(in crate::http) async fn submit(
     SignedInForm { visit, mut form, app }: SignedInForm,
 ) -> Result<Response, Error> {
     let step_up = StepUp::new(Some(form.typed("ask")), Some(form.typed("next")));
-    let errand = Errand { app, step_up: Some(step_up) };
+    let destination = Destination { app, step_up: Some(step_up) };
     if !form.typed("challenge").is_empty() {
-        return submit_answer(&visit, form, errand).await;
+        return submit_answer(&visit, form, destination).await;
     }
-    let needs_passkey = errand.step_up.as_ref().is_some_and(StepUp::needs_passkey);
+    let needs_passkey = destination.step_up.as_ref().is_some_and(StepUp::needs_passkey);
     let (doorward, caller, requester) = (visit.doorward(), &visit.caller, &visit.requester);
     let failure = match form.required("password", |typed| Ok(Password::unchecked(typed))) {
         // Where a passkey is asked for, the password only comes before a security key.
@@ -55,30 +55,30 @@ pub(in crate::http) async fn submit(
         }
         Ok(password) => match with_password(doorward, caller, password, requester).await {
             Ok(opened) => {
-                let mut response = errand.go_on(&visit, &opened.session);
+                let mut response = destination.go_on(&visit, &opened.session);
                 visit.set_session_cookie(&mut response, &opened.session);
                 return Ok(response);
             }
             Err(account::Error::FactorMissing(missing)) => {
-                return Ok(page(&visit, &errand, Some(&missing), &Asking::default()));
+                return Ok(page(&visit, &destination, Some(&missing), &Prompt::default()));
             }
             Err(error) => error.into(),
         },
         Err(_) => FormFailure::faults_of(form),
     };
-    ask(&visit, &errand, Some(&failure.refusal()?)).await
+    ask(&visit, &destination, Some(&failure.refusal()?)).await
 }
 
 /// Asks for what is enough: a passkey, or the password, which a factor follows.
 async fn ask(
     visit: &SignedInVisit,
-    errand: &Errand,
+    destination: &Destination,
     refusal: Option<&FormRefusal>,
 ) -> Result<Response, Error> {
     let (doorward, caller, user) = (visit.doorward(), &visit.caller, &visit.caller.user);
-    let needs_passkey = errand.step_up.as_ref().is_some_and(StepUp::needs_passkey);
+    let needs_passkey = destination.step_up.as_ref().is_some_and(StepUp::needs_passkey);
     // An app may ask for a sign-in of the last minute.
-    let most_age = if errand.app.is_some() { Ask::MIN_AGE } else { RECENT };
+    let most_age = if destination.app.is_some() { Ask::MIN_AGE } else { RECENT };
     let missing = match user.factors.is_empty() {
         true => None,
         false => Some(begin(doorward, caller, most_age).await?),
@@ -88,16 +88,16 @@ async fn ask(
     let has_password = user.has_password() && may_begin_with_password;
     if !has_factor && !has_password {
         let path = match doorward.signs_in_by_mail() {
-            true => with_target("/sign-in/code", errand.app.as_ref()),
-            false => with_target("/sign-in?other=1", errand.app.as_ref()),
+            true => with_target("/sign-in/code", destination.app.as_ref()),
+            false => with_target("/sign-in?other=1", destination.app.as_ref()),
         };
-        let message = match errand.app {
+        let message = match destination.app {
             Some(_) => Message::SignInAgainForApp,
             None => Message::SignInAgain,
         };
         return Ok(visit.message(StatusCode::OK, message, LinkTo::SignIn, &path));
     }
     let missing = missing.filter(|_| has_factor);
-    let asking = Asking { refusal, has_password, ..Asking::default() };
-    Ok(page(visit, errand, missing.as_ref(), &asking))
+    let prompt = Prompt { refusal, has_password, ..Prompt::default() };
+    Ok(page(visit, destination, missing.as_ref(), &prompt))
 }
