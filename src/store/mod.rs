@@ -90,7 +90,7 @@ use self::{
     row::Row,
     user_record::UserRecord,
     value::Value,
-    write::{Aftermath, Done, Transaction, Write, WriteScope},
+    write::{AfterCommit, Done, Transaction, Write, WriteScope},
 };
 #[cfg(feature = "internals")]
 pub use self::{one_time_secrets::MAX_CODES, outbox::KEEP_GIVEN_UP};
@@ -292,8 +292,8 @@ impl Store {
         revokes_access: bool,
         prepare: impl Fn(Uuid, Option<&UserRecord>) -> Write<T> + Send + Sync + 'static,
     ) -> Result<T, Error> {
-        let Done { result, aftermath } = self.commit(scope, revokes_access, prepare).await?;
-        let Aftermath { events, has_mail } = aftermath;
+        let Done { result, after_commit } = self.commit(scope, revokes_access, prepare).await?;
+        let AfterCommit { events, has_mail } = after_commit;
         events.iter().for_each(|event| self.events.publish_recorded(event));
         if let Some(wake) = self.wake_mail.get().filter(|_| has_mail) {
             wake();

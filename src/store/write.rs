@@ -101,13 +101,13 @@ pub(super) type Statement = (&'static str, Vec<Value>);
 #[derive(Default)]
 pub(super) struct StatementBatch {
     statements: Vec<Statement>,
-    aftermath: Aftermath,
+    after_commit: AfterCommit,
     given: Vec<Roles>,
 }
 
 /// What follows the commit of a write.
 #[derive(Default)]
-pub(super) struct Aftermath {
+pub(super) struct AfterCommit {
     pub(super) events: Vec<Event>,
     /// Whether mail waits to be sent.
     pub(super) has_mail: bool,
@@ -145,8 +145,8 @@ impl StatementBatch {
 
     /// Publishes events and sends mail after the commit.
     pub(super) fn follow_up(&mut self, events: &[Event], has_mail: bool) {
-        self.aftermath.events.extend_from_slice(events);
-        self.aftermath.has_mail |= has_mail;
+        self.after_commit.events.extend_from_slice(events);
+        self.after_commit.has_mail |= has_mail;
     }
 
     /// Notes roles that a statement of the batch gives to somebody, or to whoever will use an invitation.
@@ -180,8 +180,8 @@ impl StatementBatch {
         self,
         verdict: impl FnOnce(&RowCounts) -> Verdict<T> + Send + 'static,
     ) -> Write<T> {
-        let Self { statements, aftermath, given } = self;
-        Write { statements, verdict: Box::new(verdict), aftermath, given, complete: None }
+        let Self { statements, after_commit, given } = self;
+        Write { statements, verdict: Box::new(verdict), after_commit, given, complete: None }
     }
 }
 
@@ -200,7 +200,7 @@ pub(super) enum Verdict<T> {
 pub(super) struct Write<T> {
     pub(super) statements: Vec<Statement>,
     pub(super) verdict: Decide<T>,
-    aftermath: Aftermath,
+    after_commit: AfterCommit,
     /// The roles that it gives to others.
     given: Vec<Roles>,
     complete: Option<Complete<T>>,
@@ -209,7 +209,7 @@ pub(super) struct Write<T> {
 /// The result of a write, and what follows it if it was committed.
 pub(super) struct Done<T> {
     pub(super) result: T,
-    pub(super) aftermath: Aftermath,
+    pub(super) after_commit: AfterCommit,
 }
 
 type Decide<T> = Box<dyn FnOnce(&RowCounts) -> Verdict<T> + Send>;
@@ -232,7 +232,7 @@ impl<T: Send + 'static> Write<T> {
     /// happens with a write names who has ordered it, so no order is overtaken by a role that its subject has just got.
     fn check_authority(&self, user: Option<&User>) -> Result<(), Error> {
         let about = |event: &Event| user.filter(|user| event.subject == Some(user.id));
-        for event in &self.aftermath.events {
+        for event in &self.after_commit.events {
             let Some(by) = &event.authority else { continue };
             if about(event).is_some_and(|user| !by.covers(&user.roles)) {
                 return Err(Error::BeyondAuthority);
@@ -248,7 +248,7 @@ impl<T: Send + 'static> Write<T> {
 
     /// By what authority it is ordered, and when. One person orders a write.
     fn ordered_by(&self) -> Option<(&Authority, Timestamp)> {
-        let mut events = self.aftermath.events.iter();
+        let mut events = self.after_commit.events.iter();
         events.find_map(|event| Some((event.authority.as_ref()?, event.at)))
     }
 
@@ -304,35 +304,35 @@ impl<T: Send + 'static> Write<T> {
     /// The write without its type, so that the code that runs writes is compiled once and not for each of them. Its events
     /// become rows of the audit trail. Those that have figures of the result are inserted when the other statements have run.
     pub(super) fn untyped(self, key: Option<&Arc<AuditKey>>) -> Write<AnyResult> {
-        let Self { mut statements, verdict, mut aftermath, given: _, complete } = self;
+        let Self { mut statements, verdict, mut after_commit, given: _, complete } = self;
         let key = key.cloned();
         let rows_of = move |events: &[Event]| -> Vec<Statement> {
             let Some(key) = &key else { return Vec::new() };
             events.iter().map(|event| event_insertion(event, key)).collect()
         };
         if complete.is_none() {
-            statements.extend(rows_of(&aftermath.events));
+            statements.extend(rows_of(&after_commit.events));
         }
         let verdict = Box::new(move |counts: &RowCounts| match verdict(counts) {
             Verdict::Commit(result) => {
                 let Some(complete) = complete else {
-                    return Verdict::Commit(Box::new(Done { result, aftermath }) as AnyResult);
+                    return Verdict::Commit(Box::new(Done { result, after_commit }) as AnyResult);
                 };
-                aftermath.events.retain_mut(|event| complete(&result, event));
-                let rows = rows_of(&aftermath.events);
-                Verdict::CommitAfter(rows, Box::new(Done { result, aftermath }) as AnyResult)
+                after_commit.events.retain_mut(|event| complete(&result, event));
+                let rows = rows_of(&after_commit.events);
+                Verdict::CommitAfter(rows, Box::new(Done { result, after_commit }) as AnyResult)
             }
             Verdict::CommitAfter(rows, result) => {
-                Verdict::CommitAfter(rows, Box::new(Done { result, aftermath }) as AnyResult)
+                Verdict::CommitAfter(rows, Box::new(Done { result, after_commit }) as AnyResult)
             }
             Verdict::RollBack(result) => {
-                let aftermath = Aftermath::default();
-                Verdict::RollBack(Box::new(Done { result, aftermath }) as AnyResult)
+                let after_commit = AfterCommit::default();
+                Verdict::RollBack(Box::new(Done { result, after_commit }) as AnyResult)
             }
             Verdict::Fail(error) => Verdict::Fail(error),
         });
-        let (aftermath, given) = (Aftermath::default(), Vec::new());
-        Write { statements, verdict, aftermath, given, complete: None }
+        let (after_commit, given) = (AfterCommit::default(), Vec::new());
+        Write { statements, verdict, after_commit, given, complete: None }
     }
 }
 
@@ -382,9 +382,9 @@ mod tests {
             }
         };
         assert_eq!(recorded as u64, rows.min(1));
-        let Done { result, aftermath } = Done::<usize>::of(result);
+        let Done { result, after_commit } = Done::<usize>::of(result);
         assert_eq!(result as u64, rows);
-        aftermath.events.into_iter().map(|event| event.kind).collect()
+        after_commit.events.into_iter().map(|event| event.kind).collect()
     }
 
     #[test]

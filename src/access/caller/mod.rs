@@ -174,13 +174,13 @@ enum Credential {
 }
 
 /// The session that a token or a cookie names, and what it has to agree with.
-struct Presented {
+struct NamedSession {
     user_id: UserId,
     session_id: SessionId,
-    by: PresentedBy,
+    by: NamedBy,
 }
 
-enum PresentedBy {
+enum NamedBy {
     /// A token with this id.
     Token(TokenId),
     /// A cookie of our own pages, with the time of its proof.
@@ -189,23 +189,23 @@ enum PresentedBy {
     AppCookie(Option<Timestamp>),
 }
 
-impl Presented {
+impl NamedSession {
     fn by_token(claims: &Claims) -> Self {
         let Claims { user_id, session_id, token_id, .. } = *claims;
-        Self { user_id, session_id, by: PresentedBy::Token(token_id) }
+        Self { user_id, session_id, by: NamedBy::Token(token_id) }
     }
 
     fn by_cookie(claims: CookieClaims, audience: &str) -> Self {
         let CookieClaims { user_id, session_id, authenticated_at } = claims;
         let by = match audience {
-            OWN_PAGES => PresentedBy::SessionCookie(authenticated_at),
-            _ => PresentedBy::AppCookie(authenticated_at),
+            OWN_PAGES => NamedBy::SessionCookie(authenticated_at),
+            _ => NamedBy::AppCookie(authenticated_at),
         };
         Self { user_id, session_id, by }
     }
 }
 
-impl PresentedBy {
+impl NamedBy {
     /// The session, as far as this proves it.
     ///
     /// # Errors
@@ -340,7 +340,7 @@ impl Callers {
             Some(claims) => claims,
             None => self.check_token(token, TokenMint::read_to_refresh, now)?,
         };
-        let (caller, last_used) = self.find(Presented::by_token(&claims), now).await?;
+        let (caller, last_used) = self.find(NamedSession::by_token(&claims), now).await?;
         self.last_seen.record(caller.session.id, &LastRecorded::new(last_used), now);
         Ok(caller)
     }
@@ -369,7 +369,7 @@ impl Callers {
     ) -> Result<Caller, AuthError> {
         let cookie = str::from_utf8(cookie).map_err(|_| Unauthenticated::NotOurs)?;
         let claims = self.cookies.read_session_cookie(cookie).ok_or(Unauthenticated::NotOurs)?;
-        let (caller, _) = self.find(Presented::by_cookie(claims, OWN_PAGES), now).await?;
+        let (caller, _) = self.find(NamedSession::by_cookie(claims, OWN_PAGES), now).await?;
         Ok(caller)
     }
 
@@ -556,8 +556,8 @@ impl Callers {
         now: Timestamp,
     ) -> Result<Caller, AuthError> {
         let presented = match &credential {
-            Credential::Token { claims, .. } => Presented::by_token(claims),
-            Credential::Cookie { audience, claims } => Presented::by_cookie(*claims, audience),
+            Credential::Token { claims, .. } => NamedSession::by_token(claims),
+            Credential::Cookie { audience, claims } => NamedSession::by_cookie(*claims, audience),
         };
         let stamp = self.store.changes().stamp(presented.user_id);
         let (caller, last_used) = self.find(presented, now).await?;
@@ -577,11 +577,11 @@ impl Callers {
     /// The stored caller with a valid session, and when the session was last used.
     async fn find(
         &self,
-        presented: Presented,
+        presented: NamedSession,
         now: Timestamp,
     ) -> Result<(Caller, Timestamp), AuthError> {
         self.look_ups.fetch_add(1, Ordering::Relaxed);
-        let Presented { user_id, session_id, by } = presented;
+        let NamedSession { user_id, session_id, by } = presented;
         let found = self.store.session_with_user(session_id).await?;
         let Some((session, user)) = found.filter(|(_, user)| user.id == user_id) else {
             let user = self.store.user_by_id(user_id).await?;
@@ -632,7 +632,7 @@ mod tests {
             ..session.clone()
         };
         let unknown = Timestamp::from_seconds(0);
-        use PresentedBy::{AppCookie, SessionCookie, Token};
+        use NamedBy::{AppCookie, SessionCookie, Token};
         for (by, session, expected) in [
             (Token(two.token_id), &two, Ok(two.clone())),
             (Token(TokenId::random()), &two, Err(Unauthenticated::Replaced)),
