@@ -55,7 +55,7 @@ pub(crate) use self::forward_auth::identity::names as identity_names;
 pub use self::operations::{operations, operations_limits};
 pub use self::{
     app::App,
-    error::{Challenge, Error},
+    error::Error,
     forward_auth::fast_path::Service,
 };
 use self::{
