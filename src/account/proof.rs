@@ -61,7 +61,12 @@ pub(super) async fn confirm(
             let confirmed =
                 user_by_password(doorward, &user.email.key(), password, requester).await?;
             let is_same = |confirmed: &User| confirmed.id == user.id;
-            confirmed.filter(is_same).ok_or(Error::WrongPassword)
+            match confirmed.filter(is_same) {
+                Some(user) => Ok(user),
+                // Another request may have deleted the account since the session was checked.
+                None if doorward.user_by_id(user.id).await?.is_none() => Err(Error::SessionEnded),
+                None => Err(Error::WrongPassword),
+            }
         }
         None if user.has_password() => Err(Error::WrongPassword),
         None if is_fresh => Ok(user.clone()),

@@ -5,7 +5,7 @@ use super::{OpenedSession, effects::new_sign_in};
 use crate::{
     Doorward,
     clock::Timestamp,
-    event::EventKind,
+    event::{Event, EventKind},
     network::Requester,
     session::{Method, Methods, Persistence, Session, TokenId},
     store::{
@@ -88,7 +88,9 @@ pub(crate) async fn begin_session(
     if !methods.are_enough_for(&user.factors) {
         return Err(NotBegun::FactorMissing);
     }
-    let start = session.start(doorward, user, methods, requester);
+    // A session begins when its event says.
+    let now = doorward.now();
+    let start = session.start(doorward, user, methods, requester, now);
     let opened = start.session().clone();
     let notice = match session {
         SessionFor::SignIn(_) => new_sign_in(doorward, user, &opened, requester.language).await?,
@@ -96,7 +98,7 @@ pub(crate) async fn begin_session(
     };
     let mails = [notice.mails, mail.mails].concat();
     let events = session.events(user, &opened).into_iter();
-    let events = events.map(|kind| doorward.event_by_user(user.id, requester, kind)).collect();
+    let events = events.map(|kind| Event::by_user(user.id, requester, now, kind)).collect();
     let effects = Effects { mails, events, ..mail };
     let holder = session.holder(user, &opened);
     let sign_in = SignIn { user: holder, start, requires, new_trusted_device };
@@ -119,16 +121,17 @@ impl SessionFor<'_> {
         user: &User,
         methods: Methods,
         requester: &Requester,
+        now: Timestamp,
     ) -> SessionStart {
         let persistence = match self {
             Self::SignIn(persistence) | Self::Registration(persistence) => persistence,
             Self::TestOfApp => Persistence::Lifetime,
             Self::StepUp(known) => {
-                let session = stepped_up(doorward, known, methods);
+                let session = stepped_up(known, methods, now);
                 return SessionStart::StepUp { session, replaces: known.token_id };
             }
         };
-        SessionStart::New(new_session(doorward, user, methods, requester, persistence))
+        SessionStart::New(new_session(doorward, user, methods, requester, persistence, now))
     }
 
     fn events(self, user: &User, session: &Session) -> Vec<EventKind> {
@@ -163,20 +166,21 @@ impl SessionFor<'_> {
     }
 }
 
-/// A session that begins now.
+/// A session that begins at this time.
 fn new_session(
     doorward: &Doorward,
     user: &User,
     methods: Methods,
     requester: &Requester,
     persistence: Persistence,
+    now: Timestamp,
 ) -> Session {
     let settings = doorward.settings();
     let idle_timeout = match persistence {
         Persistence::UntilIdle => Some(settings.session_idle_timeout),
         Persistence::Lifetime => None,
     };
-    let (client, now) = (requester.client.clone(), doorward.now());
+    let client = requester.client.clone();
     Session {
         idle_timeout,
         methods,
@@ -185,11 +189,11 @@ fn new_session(
 }
 
 /// The session after a step-up: it has proved what was given in it, and nothing else.
-fn stepped_up(doorward: &Doorward, session: &Session, methods: Methods) -> Session {
+fn stepped_up(session: &Session, methods: Methods, now: Timestamp) -> Session {
     Session {
         token_id: TokenId::random(),
         // What a cookie of before had proved counts no more, also if a clock that was ahead has made it.
-        authenticated_at: session.later(doorward.now()),
+        authenticated_at: session.later(now),
         methods,
         ..session.clone()
     }

@@ -53,11 +53,7 @@ use axum::{Router, extract::Request, middleware::from_fn_with_state, routing::an
 pub(crate) use self::forward_auth::identity::names as identity_names;
 #[cfg(feature = "cli")]
 pub use self::operations::{operations, operations_limits};
-pub use self::{
-    app::App,
-    error::Error,
-    forward_auth::fast_path::Service,
-};
+pub use self::{app::App, error::Error, forward_auth::fast_path::Service};
 use self::{
     forward_auth::{GuardKind, GuardRoutes},
     html::Pages,

@@ -13,7 +13,7 @@ use super::{
     DELETE, Outcome, page,
 };
 use crate::{
-    account::{leave::leave, proof::Proof},
+    account::{self, leave::leave, proof::Proof},
     http::{
         Error,
         form::{FaultRecorded, PageForm},
@@ -24,32 +24,24 @@ pub(in crate::http) async fn delete(
     visit: SignedInVisit,
     PageForm(mut form): PageForm,
 ) -> Result<Response, Error> {
-    let deleted = match form.current_password("password", &visit.caller.user) {
+    let failure = match form.current_password("password", &visit.caller.user) {
         Ok(password) => {
-            let requester = &visit.requester;
-            let deleted = leave(
-                visit.doorward(),
-                &visit.caller,
-                Proof::of(&visit.caller, password),
-                requester,
-            )
-            .await;
-            deleted.map_err(FormFailure::from)
+            let proof = Proof::of(&visit.caller, password);
+            match leave(visit.doorward(), &visit.caller, proof, &visit.requester).await {
+                // The form may have been sent twice.
+                Ok(()) | Err(account::Error::SessionEnded) => {
+                    let mut response = visit.redirect("/account/deleted");
+                    visit.remove_cookie(&mut response);
+                    return Ok(response);
+                }
+                Err(error) => error.into(),
+            }
         }
-        Err(FaultRecorded) => Err(FormFailure::faults_of(form)),
+        Err(FaultRecorded) => FormFailure::faults_of(form),
     };
-    match deleted {
-        Ok(()) => {
-            let mut response = visit.redirect("/account/deleted");
-            visit.remove_cookie(&mut response);
-            Ok(response)
-        }
-        Err(failure) => {
-            let refusal = visit.refusal(failure, DELETE, None)?;
-            let failed = FailedForm::Delete { password: refusal.password_fault("password") };
-            page(&visit, Outcome::Refused(&refusal, failed)).await
-        }
-    }
+    let refusal = visit.refusal(failure, DELETE, None)?;
+    let failed = FailedForm::Delete { password: refusal.password_fault("password") };
+    page(&visit, Outcome::Refused(&refusal, failed)).await
 }
 
 /// `GET /account/deleted`: what stays of an account that its user has just deleted.
