@@ -6729,7 +6729,7 @@ export interface operations {
                 };
                 content: {
                     /** @example eyJ0eXAiOiJKV1QiLCJhbGciOiJFUzI1NiJ9.eyJzdWIiOiIwYjhlNWMyYSJ9.c2lnbmF0dXJl */
-                    "application/jwt": string;
+                    "application/jwt": unknown;
                 };
             };
             429: components["responses"]["Throttled"];

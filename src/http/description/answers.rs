@@ -39,7 +39,8 @@ pub(in crate::http) enum Success {
 /// The content of an answer.
 pub(in crate::http) struct Content {
     pub(in crate::http) media_type: &'static str,
-    pub(in crate::http) schema: Value,
+    /// None for what programs read as a whole, such as a JWT.
+    pub(in crate::http) schema: Option<Value>,
 }
 
 pub(in crate::http) const NO_STORE: (&str, &str) = ("Cache-Control", "NoStore");
@@ -47,11 +48,15 @@ pub(in crate::http) const PUBLIC: (&str, &str) = ("Cache-Control", "Public");
 
 impl Content {
     pub(in crate::http) fn json<T: JsonSchema>(schemas: &mut Schemas) -> Option<Self> {
-        Some(Self { media_type: "application/json", schema: schemas.of_answer::<T>() })
+        Some(Self { media_type: "application/json", schema: Some(schemas.of_answer::<T>()) })
     }
 
     pub(in crate::http) fn text(media_type: &'static str) -> Option<Self> {
-        Some(Self { media_type, schema: json!({ "type": "string" }) })
+        Some(Self { media_type, schema: Some(json!({ "type": "string" })) })
+    }
+
+    pub(in crate::http) fn opaque(media_type: &'static str) -> Option<Self> {
+        Some(Self { media_type, schema: None })
     }
 }
 

@@ -34,7 +34,7 @@ impl IntoResponse for Page {
 
 impl Answer for Page {
     fn describe(_: &mut Schemas) -> Vec<Success> {
-        vec![Success::no_store(StatusCode::OK, Content::text("application/jwt"))]
+        vec![Success::no_store(StatusCode::OK, Content::opaque("application/jwt"))]
     }
 }
 

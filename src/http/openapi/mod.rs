@@ -29,7 +29,7 @@ use super::{
 };
 use crate::Doorward;
 
-/// The examples of operations, by their ids. Tests run them.
+/// The examples of operations, by their ids. Tests run them. `{base}` stands for the URL of the service, and `{version}` for its version.
 const EXAMPLES: &str = include_str!("../../../docs/openapi-examples.json");
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -46,8 +46,9 @@ pub(super) fn document(
     entries: impl IntoIterator<Item = (&'static str, Entry)>,
 ) -> String {
     let settings = doorward.settings();
-    let mut examples: Value = serde_json::from_str(EXAMPLES).expect("the examples are valid JSON");
-    examples["status"]["200"]["version"] = VERSION.into();
+    let examples =
+        EXAMPLES.replace("{base}", &doorward.public_base()).replace("{version}", VERSION);
+    let examples: Value = serde_json::from_str(&examples).expect("the examples are valid JSON");
     let mut schemas = Schemas::new();
     let mut paths = Map::new();
     for (path, entry) in entries {
@@ -133,7 +134,7 @@ impl IntoResponse for Document {
 impl Answer for Document {
     fn describe(_: &mut Schemas) -> Vec<Success> {
         let content =
-            Content { media_type: "application/json", schema: json!({ "type": "object" }) };
+            Content { media_type: "application/json", schema: Some(json!({ "type": "object" })) };
         let (status, headers) = (StatusCode::OK, vec![PUBLIC]);
         vec![Success::Own { status, headers, content: Some(content) }]
     }

@@ -185,7 +185,10 @@ fn responses(
                 let mut response =
                     json!({ "description": operation.answer, "headers": headers(own) });
                 if let Some(Content { media_type, schema }) = content {
-                    let mut media = json!({ "schema": schema });
+                    let mut media = json!({});
+                    if let Some(schema) = schema {
+                        media["schema"] = schema;
+                    }
                     if let Some(example) = examples.get(status.as_str()) {
                         media["example"] = example.clone();
                     }
