@@ -66,7 +66,7 @@ impl Success {
         Self::Own { status, headers: vec![NO_STORE], content }
     }
 
-    /// The same with a header, and the component that describes it.
+    /// Adds a header, and the component that describes it.
     pub(in crate::http) fn with(mut self, header: &'static str, component: &'static str) -> Self {
         if let Self::Own { headers, .. } = &mut self {
             headers.push((header, component));
