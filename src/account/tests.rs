@@ -632,3 +632,20 @@ async fn nothing_is_changed_in_a_session_that_has_ended_since_it_was_admitted() 
     assert!(keys::of_user(&doorward, user.id).await.unwrap().is_empty());
     doorward.sign_in(EMAIL, PASSWORD, client()).await.unwrap();
 }
+
+/// The second of two requests to delete an account was admitted before the first was carried out.
+#[tokio::test]
+async fn who_has_no_account_any_more_is_not_told_that_the_password_is_wrong() {
+    let folder = tempfile::tempdir().unwrap();
+    let doorward = open(folder.path()).await;
+    let requester = Requester::new(client());
+    let NewSession { token, .. } = register(&doorward).await;
+    let caller = doorward.caller(token.as_str()).await.unwrap();
+    let leave = async |password: &str| {
+        let proof = proof::Proof::of(&caller, Some(Password::unchecked(password.to_owned())));
+        leave::leave(&doorward, &caller, proof, &requester).await
+    };
+    assert!(matches!(leave("wrong horse").await, Err(Error::WrongPassword)));
+    leave(PASSWORD).await.unwrap();
+    assert!(matches!(leave(PASSWORD).await, Err(Error::SessionEnded)));
+}
