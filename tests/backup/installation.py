@@ -61,7 +61,7 @@ class Installation:
         while True:
             process = self.start(*arguments)
             out, err = process.communicate(timeout=120)
-            is_stalled = self.database and b"the database is unavailable" in err
+            is_stalled = process.returncode and self.database and b"the database is unavailable" in err
             if not is_stalled or time.monotonic() > deadline:
                 return process.returncode, out, err
 

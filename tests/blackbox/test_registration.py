@@ -333,4 +333,4 @@ def test_a_taken_address_takes_as_long_as_a_new_one(api, ada):
         assert api.post(USER, person(email=email, password="long enough")).status == status
 
     new, taken = lambda: register(fresh_email(), 201), lambda: register(ada.email, 409)
-    assert_take_equally_long(new, taken, rounds=100)
+    assert_take_equally_long(new, taken)
