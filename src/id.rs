@@ -12,6 +12,12 @@ pub(crate) fn parse_hyphenated(text: &str) -> Result<Uuid, NotAnId> {
     if text.len() == 36 { Uuid::try_parse(text).map_err(|_| NotAnId) } else { Err(NotAnId) }
 }
 
+/// A kind of id, as [`id!`] declares it. The store reads and writes all of them alike.
+pub(crate) trait Id: Copy {
+    fn uuid(self) -> Uuid;
+    fn from_uuid(id: Uuid) -> Self;
+}
+
 /// Declares a kind of id.
 macro_rules! id {
     ($(#[$attribute:meta])* $name:ident) => {
@@ -24,12 +30,14 @@ macro_rules! id {
             pub fn random() -> Self {
                 Self(uuid::Uuid::new_v4())
             }
+        }
 
-            pub(crate) fn uuid(self) -> uuid::Uuid {
+        impl $crate::id::Id for $name {
+            fn uuid(self) -> uuid::Uuid {
                 self.0
             }
 
-            pub(crate) fn from_uuid(id: uuid::Uuid) -> Self {
+            fn from_uuid(id: uuid::Uuid) -> Self {
                 Self(id)
             }
         }
@@ -69,7 +77,7 @@ pub(crate) use id;
 
 #[cfg(test)]
 mod tests {
-    use super::NotAnId;
+    use super::{Id, NotAnId};
 
     id!(
         /// Of something.

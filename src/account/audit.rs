@@ -303,6 +303,7 @@ mod tests {
         config::DatabaseUrl,
         doorward::MissingKey,
         event::{Authority, Event, Right},
+        id::Id,
         network::{ClientInfo, Requester},
         session::{Method, Methods},
         user::ApiKeyId,

@@ -17,6 +17,7 @@ use crate::{
     access::{policy::SignedIn, registration::RegistrationPolicy, scope::Scope},
     event::{Administrator, Event, EventKind},
     fault::{Fault, FaultKind},
+    id::Id,
     language::Language,
     mail::{Mail, MailId, Message, link},
     network::Requester,

@@ -14,6 +14,7 @@ use super::{
 use crate::{
     Doorward,
     credential::{passkey::Invalid, recovery_code::RecoveryCode},
+    id::Id,
     network::Requester,
     session::Persistence,
     store::FirstPasskey,

@@ -9,6 +9,7 @@ use super::{
 use crate::{
     Doorward,
     event::EventKind,
+    id::Id,
     mail::{Mail, MailId},
     network::Requester,
     session::{Methods, Persistence, Session},

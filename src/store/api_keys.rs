@@ -16,6 +16,7 @@ use super::{
 use crate::{
     clock::Timestamp,
     credential::api_key::KeyDigest,
+    id::Id,
     user::{ApiKey, ApiKeyId, KeyScopes, User, UserId},
 };
 

@@ -19,6 +19,7 @@ use crate::{
     audit::{Hash, SignedCheckpoint, StoredTile, TileId, Tiles, TreeRow, growing_tiles},
     clock::Timestamp,
     event::{Event, EventId},
+    id::Id,
     user::UserId,
 };
 

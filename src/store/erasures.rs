@@ -13,7 +13,7 @@ use super::{
     value::sql_limit,
     write::{StatementBatch, Write},
 };
-use crate::{clock::Timestamp, event::EventId, user::UserId};
+use crate::{clock::Timestamp, event::EventId, id::Id, user::UserId};
 
 statements! {
     DUE_ERASURES =

@@ -14,6 +14,7 @@ use super::{
 };
 use crate::{
     clock::Timestamp,
+    id::Id,
     user::{Email, User, UserId},
 };
 

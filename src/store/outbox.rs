@@ -15,6 +15,7 @@ use super::{
 };
 use crate::{
     clock::Timestamp,
+    id::Id,
     language::Language,
     mail::{Mail, MailId},
     user::Email,

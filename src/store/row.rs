@@ -5,14 +5,7 @@ use std::{str::FromStr, time::SystemTime};
 use uuid::Uuid;
 
 use super::{Error, value::Value};
-use crate::{
-    clock::Timestamp,
-    event::EventId,
-    mail::MailId,
-    session::{SessionId, TokenId},
-    token::one_time::OneTimeId,
-    user::{ApiKeyId, FactorId, InvitationId, UserId},
-};
+use crate::{clock::Timestamp, id::Id};
 
 /// A row. It may contain a secret, so it does not implement `Debug`.
 #[derive(Clone)]
@@ -120,15 +113,12 @@ from_cells! {
         _ => None,
     };
     Timestamp => |cell| i64::from_cell(cell).map(Timestamp::from_millis);
-    UserId => |cell| Uuid::from_cell(cell).map(UserId::from_uuid);
-    SessionId => |cell| Uuid::from_cell(cell).map(SessionId::from_uuid);
-    TokenId => |cell| Uuid::from_cell(cell).map(TokenId::from_uuid);
-    OneTimeId => |cell| Uuid::from_cell(cell).map(OneTimeId::from_uuid);
-    MailId => |cell| Uuid::from_cell(cell).map(MailId::from_uuid);
-    InvitationId => |cell| Uuid::from_cell(cell).map(InvitationId::from_uuid);
-    FactorId => |cell| Uuid::from_cell(cell).map(FactorId::from_uuid);
-    ApiKeyId => |cell| Uuid::from_cell(cell).map(ApiKeyId::from_uuid);
-    EventId => |cell| Uuid::from_cell(cell).map(EventId::from_uuid);
+}
+
+impl<T: Id> FromCell<'_> for T {
+    fn from_cell(cell: &Cell) -> Option<Self> {
+        Uuid::from_cell(cell).map(Self::from_uuid)
+    }
 }
 
 impl<'a, T: FromCell<'a>> FromCell<'a> for Option<T> {

@@ -9,6 +9,7 @@ use super::{
 };
 use crate::{
     clock::Timestamp,
+    id::Id,
     session::{Method, Session, SessionId},
     user::UserId,
 };

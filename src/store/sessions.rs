@@ -19,6 +19,7 @@ use super::{
 use crate::{
     clock::Timestamp,
     event::EventKind,
+    id::Id,
     network::ClientInfo,
     session::{Methods, Session, SessionId, TokenId},
     throttle::KnownNetworks,

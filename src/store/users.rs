@@ -24,6 +24,7 @@ use super::{
 };
 use crate::{
     clock::Timestamp,
+    id::Id,
     token::one_time::Purpose,
     user::{Email, EmailKey, Name, Role, Roles, User, UserId, UserVersion},
 };

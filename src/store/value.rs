@@ -4,14 +4,7 @@ use std::time::SystemTime;
 
 use uuid::Uuid;
 
-use crate::{
-    clock::Timestamp,
-    event::EventId,
-    mail::MailId,
-    session::{SessionId, TokenId},
-    token::{cookie::CodeId, one_time::OneTimeId},
-    user::{ApiKeyId, EmailKey, FactorId, InvitationId, UserId},
-};
+use crate::{clock::Timestamp, id::Id, user::EmailKey};
 
 /// A value of a statement, or of a record. It may be a secret, so it does not implement `Debug`.
 #[derive(Clone, PartialEq)]
@@ -40,17 +33,6 @@ macro_rules! values {
 values! {
     Uuid => |id| Self::Id(Some(id));
     Option<Uuid> => |id| Self::Id(id);
-    UserId => |id| Self::Id(Some(id.uuid()));
-    SessionId => |id| Self::Id(Some(id.uuid()));
-    TokenId => |id| Self::Id(Some(id.uuid()));
-    CodeId => |id| Self::Id(Some(id.uuid()));
-    OneTimeId => |id| Self::Id(Some(id.uuid()));
-    MailId => |id| Self::Id(Some(id.uuid()));
-    InvitationId => |id| Self::Id(Some(id.uuid()));
-    FactorId => |id| Self::Id(Some(id.uuid()));
-    ApiKeyId => |id| Self::Id(Some(id.uuid()));
-    EventId => |id| Self::Id(Some(id.uuid()));
-    Option<UserId> => |id| Self::Id(id.map(UserId::uuid));
     &str => |text| Self::Text(Some(text.to_owned()));
     String => |text| Self::Text(Some(text));
     Option<String> => |text| Self::Text(text);
@@ -62,6 +44,18 @@ values! {
     Vec<u8> => |bytes| Self::Bytes(Some(bytes));
     Option<Vec<u8>> => |bytes| Self::Bytes(bytes);
     SystemTime => |time| Self::Time(time);
+}
+
+impl<T: Id> From<T> for Value {
+    fn from(id: T) -> Self {
+        Self::Id(Some(id.uuid()))
+    }
+}
+
+impl<T: Id> From<Option<T>> for Value {
+    fn from(id: Option<T>) -> Self {
+        Self::Id(id.map(T::uuid))
+    }
 }
 
 /// A limit in the type of the databases.

@@ -9,6 +9,7 @@ use zeroize::Zeroizing;
 use super::cookie::{CodeId, CookieMint, SealedKind};
 use crate::{
     clock::Timestamp,
+    id::Id,
     session::{Methods, Persistence, SessionId, TokenId},
     sha256::sha256,
     user::{FactorId, PasswordVersion, UserId},

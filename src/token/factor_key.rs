@@ -3,7 +3,7 @@
 use aws_lc_rs::aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
 use zeroize::Zeroizing;
 
-use crate::user::UserId;
+use crate::{id::Id, user::UserId};
 
 /// The first byte of what is stored: AES-256-GCM with a random nonce, which follows it.
 const VERSION: u8 = 1;

@@ -13,7 +13,7 @@ use zeroize::Zeroizing;
 use super::shared_secret::SharedSecret;
 use crate::{
     clock::Timestamp,
-    id::id,
+    id::{Id, id},
     sha256::sha256,
     user::{Email, EmailKey, PasswordVersion, User, UserId},
 };

@@ -1,7 +1,7 @@
 //! Versions of a user's record, by which a change is refused if somebody else has changed the record in the meantime.
 
 use super::User;
-use crate::sha256::Sha256;
+use crate::{id::Id, sha256::Sha256};
 
 /// The version of a record: a digest of everything in it but the times of logins and the form of the password hash, which a login
 /// may replace.

@@ -3,7 +3,7 @@
 use rusqlite::Connection;
 use uuid::Uuid;
 
-use crate::{clock::Timestamp, session::TokenId};
+use crate::{clock::Timestamp, id::Id, session::TokenId};
 
 /// Reads the tokens with a number above `last`, which becomes the highest number read.
 pub(super) fn read_after(

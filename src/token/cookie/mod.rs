@@ -15,7 +15,7 @@ pub use self::names::{CookieNames, NamesInForce, is_doorwards};
 use self::sealer::Sealer;
 use crate::{
     clock::Timestamp,
-    id::id,
+    id::{Id, id},
     random::random_bytes,
     session::{Session, SessionId},
     sha256::sha256,

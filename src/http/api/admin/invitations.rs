@@ -25,6 +25,7 @@ use crate::{
         form::{CheckedLater, FieldType, FormContext, JsonForm, form, json},
         query::{Limit, Query},
     },
+    id::Id,
     user::{Email, EmailKey, Invitation, InvitationId, Role, UserId},
 };
 

@@ -35,6 +35,7 @@ use crate::{
         form::{CheckedLater, JsonForm, NewPassword, form},
         query::{Flag, Limit, Query},
     },
+    id::Id,
     user::{ApiKey, Email, HeldFactors, Name, User, UserId},
 };
 

@@ -9,7 +9,10 @@ use tokio::{
 use uuid::Uuid;
 
 use super::{PostgresEngine, jitter};
-use crate::store::{Error, postgres::statements as sql, write::WriteScope};
+use crate::{
+    id::Id,
+    store::{Error, postgres::statements as sql, write::WriteScope},
+};
 
 /// The outcome of a commit.
 pub(super) enum CommitOutcome {
