@@ -56,7 +56,6 @@ statements! {
     REVOKE_ALL_API_KEYS =
         "UPDATE api_keys SET revoked_at = $1, expires_at = $1 WHERE revoked_at IS NULL AND expires_at > $1";
     SET_KEY_LAST_USED = "UPDATE api_keys SET last_used_at = $2 WHERE id = $1";
-    DELETE_API_KEYS_OF_USER = "DELETE FROM api_keys WHERE user_id = $1";
     DELETE_EXPIRED_API_KEYS =
         "DELETE FROM api_keys WHERE id IN (SELECT id FROM api_keys WHERE expires_at <= $1 LIMIT $2)";
 }

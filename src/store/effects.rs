@@ -28,7 +28,6 @@ statements! {
         "INSERT INTO outbox (", mail_columns!(), ", claimed_until, turn_at) \
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 0, $12) ON CONFLICT (id) DO NOTHING"
     );
-    DELETE_MAIL_OF_USER = "DELETE FROM outbox WHERE user_id = $1";
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]

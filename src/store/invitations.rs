@@ -55,8 +55,6 @@ statements! {
     /// For a new user with the address $2 at the time $3.
     USE_INVITATION = "DELETE FROM invitations WHERE id = $1 AND email_key = $2 AND expires_at > $3";
     DELETE_INVITATION = "DELETE FROM invitations WHERE id = $1";
-    /// The invitations that a user has made, and the one to an address.
-    DELETE_INVITATIONS_OF_USER = "DELETE FROM invitations WHERE invited_by = $1 OR email_key = $2";
     DELETE_INVITATIONS_BY_INVITER = "DELETE FROM invitations WHERE invited_by = $1";
     DELETE_EXPIRED_INVITATIONS =
         "DELETE FROM invitations WHERE email_key IN \

@@ -8,6 +8,7 @@ mod changes;
 mod columns;
 mod counts;
 mod credentials;
+mod deletion;
 mod effects;
 mod emergency;
 mod ended_tokens;

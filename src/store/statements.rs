@@ -54,6 +54,7 @@ mod tests {
         ("audit", audit::STATEMENTS),
         ("counts", counts::STATEMENTS),
         ("credentials", credentials::STATEMENTS),
+        ("deletion", deletion::STATEMENTS),
         ("effects", effects::STATEMENTS),
         ("emergency", emergency::STATEMENTS),
         ("ended_tokens", ended_tokens::STATEMENTS),
@@ -150,6 +151,7 @@ mod tests {
             .flat_map(|(_, statements)| *statements)
             .copied()
             .chain(archive::made_statements())
+            .chain(deletion::made_statements())
     }
 
     #[test]

@@ -39,8 +39,17 @@ pub struct Column {
     pub kind: Kind,
     pub is_nullable: bool,
     pub(super) source: Source,
+    /// If it refers to a user: what their deletion does to the row.
+    on_deletion: Option<OnDeletion>,
     /// The schema that has added it to its table, and the value of the rows of older backups.
     addition: Option<Addition>,
+}
+
+/// What the deletion of a user does to the rows that refer to them.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum OnDeletion {
+    DeleteRow,
+    KeepRow,
 }
 
 #[derive(Clone, Copy)]
@@ -74,7 +83,14 @@ pub(super) enum Source {
 }
 
 const fn column(name: &'static str, kind: Kind) -> Column {
-    Column { name, kind, is_nullable: false, source: Source::Moved, addition: None }
+    Column {
+        name,
+        kind,
+        is_nullable: false,
+        source: Source::Moved,
+        on_deletion: None,
+        addition: None,
+    }
 }
 
 const fn id(name: &'static str) -> Column {
@@ -119,6 +135,16 @@ impl Column {
         Self { is_nullable: true, ..self }
     }
 
+    /// The row is that of the user in this column, and is deleted with them (`deletion.rs`).
+    const fn of_user(self) -> Self {
+        Self { on_deletion: Some(OnDeletion::DeleteRow), ..self }
+    }
+
+    /// The row refers to the user in this column, and stays when they are deleted.
+    const fn outlives_user(self) -> Self {
+        Self { on_deletion: Some(OnDeletion::KeepRow), ..self }
+    }
+
     const fn from(self, source: Source) -> Self {
         Self { source, ..self }
     }
@@ -141,7 +167,7 @@ pub static USERS: Table = Table {
     since: 1,
     key: "id",
     columns: &[
-        id("id"),
+        id("id").of_user(),
         text("name"),
         text("email"),
         flag("email_verified"),
@@ -166,7 +192,7 @@ pub static SESSIONS: Table = Table {
     key: "id",
     columns: &[
         id("id"),
-        id("user_id"),
+        id("user_id").of_user(),
         id("token_id"),
         number("created_at"),
         number("last_seen_at"),
@@ -203,7 +229,7 @@ pub static ONE_TIME_SECRETS: Table = Table {
     columns: &[
         id("id"),
         text("purpose"),
-        id("user_id"),
+        id("user_id").of_user(),
         text("email"),
         text("user_email"),
         number("password_version"),
@@ -222,7 +248,7 @@ static OUTBOX: Table = Table {
     key: "id",
     columns: &[
         id("id"),
-        id("user_id").nullable(),
+        id("user_id").of_user().nullable(),
         text("recipient"),
         text("language"),
         text("message"),
@@ -247,7 +273,7 @@ pub static INVITATIONS: Table = Table {
         id("id"),
         text("email"),
         text("roles"),
-        id("invited_by").nullable(),
+        id("invited_by").of_user().nullable(),
         flag("is_mailed"),
         number("created_at"),
         number("expires_at"),
@@ -263,7 +289,7 @@ static IMPORTED_HASHES: Table = Table {
     name: "imported_hashes",
     since: 1,
     key: "user_id",
-    columns: &[id("user_id"), text("prefix"), number("imported_at")],
+    columns: &[id("user_id").of_user(), text("prefix"), number("imported_at")],
     check: |_| Ok(()),
 };
 
@@ -282,7 +308,7 @@ static PASSKEYS: Table = Table {
     key: "id",
     columns: &[
         id("id"),
-        id("user_id"),
+        id("user_id").of_user(),
         bytes("credential_id"),
         text("rp_id"),
         bytes("user_handle"),
@@ -306,7 +332,7 @@ static TOTP_SECRETS: Table = Table {
     since: 2,
     key: "user_id",
     columns: &[
-        id("user_id"),
+        id("user_id").of_user(),
         bytes("secret"),
         number("last_step"),
         number("created_at"),
@@ -320,7 +346,7 @@ static RECOVERY_CODES: Table = Table {
     name: "recovery_codes",
     since: 2,
     key: "id",
-    columns: &[id("id"), id("user_id"), bytes("digest"), number("created_at")],
+    columns: &[id("id"), id("user_id").of_user(), bytes("digest"), number("created_at")],
     check: |_| Ok(()),
 };
 
@@ -330,7 +356,7 @@ static TRUSTED_DEVICES: Table = Table {
     key: "id",
     columns: &[
         id("id"),
-        id("user_id"),
+        id("user_id").of_user(),
         number("password_version"),
         text("address"),
         text("user_agent"),
@@ -346,7 +372,7 @@ static API_KEYS: Table = Table {
     key: "id",
     columns: &[
         id("id"),
-        id("user_id").nullable(),
+        id("user_id").of_user().nullable(),
         text("name"),
         text("scopes"),
         text("condition").nullable(),
@@ -369,8 +395,8 @@ pub(super) static AUDIT_EVENTS: Table = Table {
         id("id"),
         number("number").nullable(),
         text("kind"),
-        id("subject_id").nullable(),
-        id("actor_id").nullable(),
+        id("subject_id").outlives_user().nullable(),
+        id("actor_id").outlives_user().nullable(),
         bytes("salt"),
         bytes("personal").nullable(),
         bytes("commitment").nullable(),
@@ -402,7 +428,7 @@ static ERASURES: Table = Table {
     name: "erasures",
     since: 3,
     key: "user_id",
-    columns: &[id("user_id"), number("deleted_at"), number("due_at")],
+    columns: &[id("user_id").outlives_user(), number("deleted_at"), number("due_at")],
     check: |_| Ok(()),
 };
 
@@ -480,6 +506,11 @@ impl Table {
     pub fn moved_columns(&self) -> impl Iterator<Item = &'static Column> + use<> {
         self.columns.iter().filter(|column| matches!(column.source, Source::Moved))
     }
+
+    /// The columns with the user whose row it is.
+    pub fn columns_of_user(&self) -> impl Iterator<Item = &'static Column> + use<> {
+        self.columns.iter().filter(|column| column.on_deletion == Some(OnDeletion::DeleteRow))
+    }
 }
 
 /// A table to which a schema has added a column.
@@ -495,6 +526,19 @@ pub static GROWN: Table = Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Else a table with rows about users could be forgotten when one of them is deleted.
+    #[test]
+    fn every_id_that_may_be_that_of_a_user_says_what_their_deletion_does() {
+        const OF_OTHERS: [&str; 4] = ["id", "token_id", "change_id", "aaguid"];
+        for table in Table::all() {
+            let ids = table.columns.iter().filter(|column| column.kind == Kind::Id);
+            for column in ids.filter(|column| !OF_OTHERS.contains(&column.name)) {
+                let is_said = column.on_deletion.is_some();
+                assert!(is_said, "{}.{}: `of_user` or `outlives_user`?", table.name, column.name);
+            }
+        }
+    }
 
     #[test]
     #[cfg(feature = "postgres")]

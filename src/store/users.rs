@@ -6,19 +6,14 @@ use uuid::Uuid;
 
 use super::{
     Error, Store,
-    api_keys::{DELETE_API_KEYS_OF_USER, REVOKE_API_KEYS_OF_USER},
+    api_keys::REVOKE_API_KEYS_OF_USER,
     columns::user_columns,
-    effects::{
-        DELETE_MAIL_OF_USER, DELETE_ONE_TIME_SECRETS, DELETE_ONE_TIME_SECRETS_OF_PURPOSE, Effects,
-        add_effects,
-    },
-    factors::{DELETE_TRUSTED_DEVICES_OF_USER, delete_factors},
-    imported_hashes::DELETE_IMPORTED_HASH,
-    invitations::DELETE_INVITATIONS_OF_USER,
+    effects::{DELETE_ONE_TIME_SECRETS_OF_PURPOSE, Effects, add_effects},
+    factors::DELETE_TRUSTED_DEVICES_OF_USER,
     sessions::end_sessions,
     statements::{BATCH_IDS, Lookup, ids, repeated_ids, statements},
     user_record::{UserRecord, user_from_row, user_values},
-    user_terms::{add_terms, change_terms, delete_terms},
+    user_terms::{add_terms, change_terms},
     value::{Value, email_key, sql_limit},
     write::{StatementBatch, Write, WriteScope},
 };
@@ -26,15 +21,10 @@ use crate::{
     clock::Timestamp,
     id::Id,
     token::one_time::Purpose,
-    user::{Email, EmailKey, Name, Role, Roles, User, UserId, UserVersion},
+    user::{Email, EmailKey, Name, Role, Roles, User, UserId},
 };
 
 statements! {
-    /// What the audit trail says of the user is erased after it (`erasures.rs`).
-    /// It may run twice, because the outcome of a commit may be lost. Somebody may have been imported with an old id, and deleted again.
-    ADD_ERASURE =
-        "INSERT INTO erasures (user_id, deleted_at, due_at) VALUES ($1, $2, $2) \
-         ON CONFLICT (user_id) DO UPDATE SET deleted_at = excluded.deleted_at, due_at = excluded.due_at";
     ADD_USER = concat!(
         "INSERT INTO users (", user_columns!(""), ", email_key) \
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)"
@@ -52,7 +42,6 @@ statements! {
         "UPDATE users SET name = $2, email = $3, email_key = $4, email_verified = $5, disabled = $6, updated_at = $7 WHERE id = $1";
     SET_EMAIL_VERIFIED = "UPDATE users SET email_verified = $2, updated_at = $3 WHERE id = $1";
     SET_ROLES = "UPDATE users SET roles = $2, updated_at = $3 WHERE id = $1";
-    DELETE_USER = "DELETE FROM users WHERE id = $1";
 }
 
 /// What came of a change that only the record as it was read allows.
@@ -259,53 +248,6 @@ impl Store {
             true => self.revoke_from_user(id, Conditional::Gone, prepare).await,
             false => self.write_user(id, Conditional::Gone, prepare).await,
         }
-    }
-
-    /// As [`Self::delete_user_of_version`], whatever the version is. Returns false if there is no such user.
-    pub async fn delete_user(
-        &self,
-        id: UserId,
-        now: Timestamp,
-        effects: &Effects,
-    ) -> Result<bool, Error> {
-        Ok(self.delete_user_of_version(id, None, now, effects).await? == Conditional::Done)
-    }
-
-    /// Deletes a user with all their sessions, second factors, API keys, one-time secrets, mail in the outbox, the invitations that they have made and the
-    /// one to their address, unless their record has another version.
-    pub async fn delete_user_of_version(
-        &self,
-        id: UserId,
-        version: Option<UserVersion>,
-        now: Timestamp,
-        effects: &Effects,
-    ) -> Result<Conditional, Error> {
-        let effects = effects.clone();
-        self.revoke_from_user(id, Conditional::Gone, move |change_id, record| {
-            if version.is_some_and(|version| record.user.version() != version) {
-                return Some(Write::nothing(Conditional::Changed));
-            }
-            let mut batch = StatementBatch::default();
-            add_effects(&mut batch, &effects);
-            end_sessions(&mut batch, id, None, change_id, now);
-            // The invitation to an address that is not verified may be somebody else's. No address has the empty key.
-            let key = match record.user.email_verified {
-                true => record.user.email.key(),
-                false => EmailKey::of(""),
-            };
-            delete_factors(&mut batch, id);
-            delete_terms(&mut batch, &record.user);
-            let batch = batch
-                .with(DELETE_ONE_TIME_SECRETS, [id.into()])
-                .with(DELETE_MAIL_OF_USER, [id.into()])
-                .with(DELETE_INVITATIONS_OF_USER, [id.into(), key.as_str().into()])
-                .with(DELETE_IMPORTED_HASH, [id.into()])
-                .with(DELETE_API_KEYS_OF_USER, [id.into()])
-                .with(ADD_ERASURE, [id.into(), now.into()])
-                .with(DELETE_USER, [id.into()]);
-            Some(batch.returning(Conditional::Done))
-        })
-        .await
     }
 }
 
