@@ -3,11 +3,11 @@
 use super::{
     Error, Store,
     api_keys::{DELETE_EXPIRED_API_KEYS, KEEP_EXPIRED_KEYS},
-    factors::DELETE_EXPIRED_TRUSTED_DEVICES,
     invitations::DELETE_EXPIRED_INVITATIONS,
     one_time_secrets::DELETE_EXPIRED_ONE_TIME_SECRETS,
     outbox::{DELETE_GIVEN_UP_MAIL, KEEP_GIVEN_UP},
     sessions::DELETE_EXPIRED_SESSIONS,
+    trusted_devices::DELETE_EXPIRED_TRUSTED_DEVICES,
     used_codes::DELETE_EXPIRED_USED_CODES,
     value::sql_limit,
     write::StatementBatch,

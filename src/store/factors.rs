@@ -1,115 +1,42 @@
-//! Second factors: the tables `passkeys`, `totp_secrets`, `recovery_codes` and `trusted_devices`, and the column `users.factors`,
-//! which says what they hold for a user.
-
-use uuid::Uuid;
+//! Second factors: how a user adds, uses and removes them, and the column `users.factors`, which says what their tables hold for a user.
+//! Each table is a file of its own: `passkeys`, `totp_secrets`, `recovery_codes` and `trusted_devices`.
 
 use super::{
     Error, Store,
-    columns::{PASSKEY_COLUMN_COUNT, passkey_columns, user_columns},
     effects::{Effects, add_effects},
-    row::Row,
-    session_proofs::{end_sessions_with, end_token_for_others, pattern_of, set_proofs},
+    passkeys::{
+        ADD_PASSKEY, DELETE_EXCESS_PASSKEY, DELETE_PASSKEY, DELETE_PASSKEYS_OF_USER,
+        DELETE_PASSKEYS_SINCE, MAX_PASSKEYS, PASSKEYS_BY_USER, USE_PASSKEY, passkey_from_row,
+        passkey_values,
+    },
+    recovery_codes::{
+        ADD_RECOVERY_CODE, DELETE_RECOVERY_CODES, DELETE_RECOVERY_CODES_OF_NONE,
+        DELETE_RECOVERY_CODES_SINCE, RECOVERY_CODES_BY_USER, USE_RECOVERY_CODE,
+        end_recovered_sessions_of_none, replace_recovery_codes, with_ids,
+    },
+    session_proofs::{end_sessions_with, end_token_for_others, set_proofs},
     statements::statements,
+    totp_secrets::{
+        ADD_TOTP, DELETE_TOTP, DELETE_TOTP_SINCE, TOTP_BY_USER, USE_TOTP, totp_from_row,
+        totp_values,
+    },
+    trusted_devices::{
+        DELETE_TRUSTED_DEVICE, DELETE_TRUSTED_DEVICES_OF_USER, TRUSTED_DEVICES_BY_USER,
+        trusted_device_from_row,
+    },
     used_codes::USE_CODE,
-    user_record::user_from_row,
     value::{Value, sql_limit},
     write::{RowCount, StatementBatch, Verdict},
 };
 use crate::{
     clock::Timestamp,
     credential::factor::FactorKind,
-    network::ClientInfo,
-    session::{Method, Session, SessionId},
+    session::{Method, Session},
     token::cookie::CodeId,
-    user::{
-        FactorId, HeldFactors, Passkey, PasswordVersion, RecoveryDigest, StoredTotp, TrustedDevice,
-        User, UserId,
-    },
+    user::{FactorId, HeldFactors, Passkey, RecoveryDigest, StoredTotp, User, UserId},
 };
 
-/// No factor of the user $1 is left.
-macro_rules! none_left {
-    () => {
-        "NOT EXISTS (SELECT 1 FROM passkeys p WHERE p.user_id = $1) AND \
-         NOT EXISTS (SELECT 1 FROM totp_secrets t WHERE t.user_id = $1)"
-    };
-}
-
 statements! {
-    PASSKEYS_BY_USER = concat!(
-        "SELECT ", passkey_columns!("p."), " FROM passkeys p WHERE p.user_id = $1 ORDER BY p.created_at, p.id"
-    );
-    PASSKEY_BY_CREDENTIAL_ID = concat!(
-        "SELECT ", passkey_columns!("p."), ", ", user_columns!("u."),
-        " FROM passkeys p JOIN users u ON u.id = p.user_id WHERE p.credential_id = $1"
-    );
-    OTHER_RP_IDS = "SELECT DISTINCT rp_id FROM passkeys WHERE rp_id < $1 OR rp_id > $1";
-    HAS_TOTP = "SELECT 1 FROM totp_secrets LIMIT 1";
-    TOTP_BY_USER =
-        "SELECT user_id, secret, last_step, created_at, last_used_at FROM totp_secrets WHERE user_id = $1";
-    RECOVERY_CODES_BY_USER = "SELECT COUNT(*) FROM recovery_codes WHERE user_id = $1";
-    TRUSTED_DEVICES_BY_USER =
-        "SELECT id, user_id, password_version, address, user_agent, created_at, expires_at FROM trusted_devices \
-         WHERE user_id = $1 AND password_version = $2 AND expires_at > $3 ORDER BY created_at, id";
-    ADD_PASSKEY = concat!(
-        "INSERT INTO passkeys (", passkey_columns!(""),
-        ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) ON CONFLICT (credential_id) DO NOTHING"
-    );
-    /// The passkey $2, if its user has more than $3 with it.
-    DELETE_EXCESS_PASSKEY =
-        "DELETE FROM passkeys WHERE user_id = $1 AND id = $2 AND (SELECT COUNT(*) FROM passkeys p WHERE p.user_id = $1) > $3";
-    RENAME_PASSKEY = "UPDATE passkeys SET name = $3 WHERE user_id = $1 AND id = $2";
-    /// Not the last one that signs its user in, unless they can sign in without ($3).
-    DELETE_PASSKEY =
-        "DELETE FROM passkeys WHERE user_id = $1 AND id = $2 AND ($3 OR EXISTS \
-         (SELECT 1 FROM passkeys p WHERE p.user_id = $1 AND p.id <> $2 AND p.verifies_user = $4))";
-    ADD_TOTP =
-        "INSERT INTO totp_secrets (user_id, secret, last_step, created_at, last_used_at) \
-         VALUES ($1, $2, $3, $4, $5) ON CONFLICT (user_id) DO NOTHING";
-    /// Of a user who does not hold one.
-    DELETE_TOTP_OF_NONE =
-        "DELETE FROM totp_secrets WHERE user_id = $1 AND NOT EXISTS \
-         (SELECT 1 FROM users u WHERE u.id = $1 AND u.factors LIKE '%totp')";
-    DELETE_TOTP = "DELETE FROM totp_secrets WHERE user_id = $1";
-    /// A code counts once, and so does each earlier one.
-    USE_TOTP =
-        "UPDATE totp_secrets SET last_step = $2, last_used_at = $3 WHERE user_id = $1 AND last_step < $2";
-    USE_PASSKEY =
-        "UPDATE passkeys SET sign_count = $3, backup_eligible = $4, backed_up = $5, last_used_at = $6 \
-         WHERE user_id = $1 AND id = $2";
-    ADD_RECOVERY_CODE =
-        "INSERT INTO recovery_codes (id, user_id, digest, created_at) VALUES ($1, $2, $3, $4) ON CONFLICT (id) DO NOTHING";
-    USE_RECOVERY_CODE = "DELETE FROM recovery_codes WHERE user_id = $1 AND digest = $2";
-    DELETE_RECOVERY_CODES = "DELETE FROM recovery_codes WHERE user_id = $1";
-    ADD_TRUSTED_DEVICE =
-        "INSERT INTO trusted_devices (id, user_id, password_version, address, user_agent, created_at, expires_at) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (id) DO NOTHING";
-    /// Changes nothing, and counts a device that is still trusted.
-    REQUIRE_TRUSTED_DEVICE =
-        "UPDATE trusted_devices SET expires_at = expires_at WHERE user_id = $1 AND id = $2";
-    DELETE_TRUSTED_DEVICE = "DELETE FROM trusted_devices WHERE user_id = $1 AND id = $2";
-    /// All of a user but the newest $2.
-    DELETE_OLDEST_TRUSTED_DEVICES =
-        "DELETE FROM trusted_devices WHERE user_id = $1 AND id NOT IN \
-         (SELECT id FROM trusted_devices WHERE user_id = $1 ORDER BY created_at DESC, id DESC LIMIT $2)";
-    DELETE_EXPIRED_TRUSTED_DEVICES =
-        "DELETE FROM trusted_devices WHERE id IN (SELECT id FROM trusted_devices WHERE expires_at <= $1 LIMIT $2)";
-    DELETE_PASSKEYS_OF_USER = "DELETE FROM passkeys WHERE user_id = $1";
-    DELETE_TRUSTED_DEVICES_OF_USER = "DELETE FROM trusted_devices WHERE user_id = $1";
-    DELETE_PASSKEYS_SINCE = "DELETE FROM passkeys WHERE user_id = $1 AND created_at >= $2";
-    DELETE_TOTP_SINCE = "DELETE FROM totp_secrets WHERE user_id = $1 AND created_at >= $2";
-    DELETE_RECOVERY_CODES_SINCE = "DELETE FROM recovery_codes WHERE user_id = $1 AND created_at >= $2";
-    /// Without a second factor, nothing stands in for it.
-    DELETE_RECOVERY_CODES_OF_NONE =
-        concat!("DELETE FROM recovery_codes WHERE user_id = $1 AND ", none_left!());
-    /// If no factor is left, also of the session that goes on.
-    END_TOKENS_OF_NONE_WITH = concat!(
-        "INSERT INTO ended_tokens (token_id, change_id, ended_at) SELECT token_id, $3, $4 FROM sessions \
-         WHERE user_id = $1 AND ' ' || methods LIKE $2 AND ", none_left!(), " ON CONFLICT (token_id) DO NOTHING"
-    );
-    END_SESSIONS_OF_NONE_WITH = concat!(
-        "DELETE FROM sessions WHERE user_id = $1 AND id <> $2 AND ' ' || methods LIKE $3 AND ", none_left!()
-    );
     /// In the order of the kinds. $2 is true.
     SET_FACTORS =
         "UPDATE users SET updated_at = $3, factors = TRIM(\
@@ -117,11 +44,6 @@ statements! {
          CASE WHEN EXISTS (SELECT 1 FROM passkeys p WHERE p.user_id = $1 AND p.verifies_user <> $2) THEN 'key ' ELSE '' END || \
          CASE WHEN EXISTS (SELECT 1 FROM totp_secrets t WHERE t.user_id = $1) THEN 'totp' ELSE '' END) WHERE id = $1";
 }
-
-/// The number of passkeys that one user can have.
-pub const MAX_PASSKEYS: usize = 20;
-/// The number of browsers that one user can trust.
-const MAX_TRUSTED_DEVICES: usize = 20;
 
 /// Why a factor was not added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -161,15 +83,6 @@ pub enum RemoveFactor {
 pub struct Holder<'a> {
     pub user: &'a User,
     pub session: &'a Session,
-}
-
-/// The passkey that a user registers with in place of a password, and what comes with it.
-#[derive(Clone, Debug)]
-pub struct FirstPasskey {
-    pub passkey: Passkey,
-    recovery_codes: Vec<(FactorId, RecoveryDigest)>,
-    /// The setup, which counts once, and when it expires.
-    setup: (CodeId, Timestamp),
 }
 
 /// A factor that is added.
@@ -221,28 +134,6 @@ impl Store {
                 .map(trusted_device_from_row)
                 .collect::<Result<_, _>>()?,
         })
-    }
-
-    /// The passkey with this id of its authenticator, and its user.
-    pub async fn passkey_by_credential_id(
-        &self,
-        credential_id: &[u8],
-    ) -> Result<Option<(Passkey, User)>, Error> {
-        let rows = self.read(PASSKEY_BY_CREDENTIAL_ID, [credential_id.to_vec().into()]).await?;
-        let with_user =
-            |row| Ok((passkey_from_row(row)?, user_from_row(row, PASSKEY_COLUMN_COUNT)?));
-        rows.first().map(with_user).transpose()
-    }
-
-    /// The domains of passkeys that were made for others than this one.
-    pub async fn other_rp_ids(&self, rp_id: &str) -> Result<Vec<String>, Error> {
-        let rows = self.read(OTHER_RP_IDS, [rp_id.into()]).await?;
-        rows.iter().map(|row| row.get(0)).collect()
-    }
-
-    /// Whether anybody has an authenticator app.
-    pub async fn has_totp(&self) -> Result<bool, Error> {
-        Ok(!self.read(HAS_TOTP, []).await?.is_empty())
     }
 
     /// Adds a passkey of this user that was made with this setup, which counts once, and recovery codes if there are any. The
@@ -342,24 +233,6 @@ impl Store {
                     _ => Verdict::Commit(AddFactor::Added),
                 })
             })
-        })
-        .await
-    }
-
-    /// Renames a passkey. Returns false if the user has no such passkey.
-    pub async fn rename_passkey(
-        &self,
-        user: UserId,
-        id: FactorId,
-        name: &str,
-        effects: &Effects,
-    ) -> Result<bool, Error> {
-        let (name, effects) = (name.to_owned(), effects.clone());
-        self.write_user(user, false, move |_, _| {
-            let mut batch = StatementBatch::default();
-            let renamed = batch.add(RENAME_PASSKEY, [user.into(), id.into(), name.as_str().into()]);
-            add_effects(&mut batch, &effects);
-            Some(batch.deciding(move |rows| commit_if(rows.of(renamed) > 0)))
         })
         .await
     }
@@ -468,7 +341,7 @@ impl Store {
                 let kept = set_proofs(&mut batch, &own, &own);
                 replace_recovery_codes(&mut batch, user, &codes, Some(own.id), change_id, now);
                 add_effects(&mut batch, &effects);
-                batch.deciding(move |rows| commit_if(rows.of(kept) > 0))
+                batch.deciding(move |rows| Verdict::commit_if(rows.of(kept) > 0))
             })
         })
         .await
@@ -482,74 +355,6 @@ impl Holder<'_> {
         let (version, factors) = (self.user.password_version, self.user.factors.clone());
         move |user| user.password_version == version && user.factors == factors && !user.disabled
     }
-}
-
-impl FirstPasskey {
-    pub fn new(
-        passkey: Passkey,
-        recovery_codes: &[RecoveryDigest],
-        setup: (CodeId, Timestamp),
-    ) -> Self {
-        Self { passkey, recovery_codes: with_ids(recovery_codes), setup }
-    }
-
-    /// Adds it. Returns the counts of setups and of passkeys: 0 if the setup was used, or another user has the passkey.
-    pub(super) fn add(&self, batch: &mut StatementBatch) -> [RowCount; 2] {
-        let Self { passkey, recovery_codes, setup: (setup, expires_at) } = self;
-        let used = batch.add(USE_CODE, [(*setup).into(), (*expires_at).into()]);
-        let added = batch.add(ADD_PASSKEY, passkey_values(passkey));
-        set_recovery_codes(batch, passkey.user_id, recovery_codes, passkey.created_at);
-        [used, added]
-    }
-}
-
-/// Ends the sessions of a user but `keep` that rest on a recovery code, if no factor is left that it could stand in for. The token of
-/// the kept one is ended for those who verify it by themselves.
-fn end_recovered_sessions_of_none(
-    batch: &mut StatementBatch,
-    user: UserId,
-    keep: SessionId,
-    change_id: Uuid,
-    now: Timestamp,
-) {
-    let pattern = || pattern_of(Method::RecoveryCode);
-    batch.add(END_TOKENS_OF_NONE_WITH, [user.into(), pattern(), change_id.into(), now.into()]);
-    batch.add(END_SESSIONS_OF_NONE_WITH, [user.into(), keep.into(), pattern()]);
-}
-
-/// Each with an id of its own. A write may run twice, and must then add the same rows.
-fn with_ids(codes: &[RecoveryDigest]) -> Vec<(FactorId, RecoveryDigest)> {
-    codes.iter().map(|code| (FactorId::random(), *code)).collect()
-}
-
-/// Replaces all recovery codes of a user, and ends the sessions but `kept` that were opened with an earlier one.
-fn replace_recovery_codes(
-    batch: &mut StatementBatch,
-    user: UserId,
-    codes: &[(FactorId, RecoveryDigest)],
-    kept: Option<SessionId>,
-    change_id: Uuid,
-    now: Timestamp,
-) {
-    end_sessions_with(batch, user, &[Method::RecoveryCode], kept, change_id, now);
-    set_recovery_codes(batch, user, codes, now);
-}
-
-fn set_recovery_codes(
-    batch: &mut StatementBatch,
-    user: UserId,
-    codes: &[(FactorId, RecoveryDigest)],
-    now: Timestamp,
-) {
-    batch.add(DELETE_RECOVERY_CODES, [user.into()]);
-    for (id, digest) in codes {
-        let values = [(*id).into(), user.into(), digest.to_vec().into(), now.into()];
-        batch.add(ADD_RECOVERY_CODE, values);
-    }
-}
-
-fn commit_if(changed: bool) -> Verdict<bool> {
-    if changed { Verdict::Commit(true) } else { Verdict::RollBack(false) }
 }
 
 /// Sets what a user holds.
@@ -612,128 +417,4 @@ pub(super) fn delete_factors_since(
     }
     set_factors(batch, user, now);
     deleted
-}
-
-/// Reads the columns of a passkey, which come first.
-pub(super) fn passkey_from_row(row: &Row) -> Result<Passkey, Error> {
-    Ok(Passkey {
-        id: row.get(0)?,
-        user_id: row.get(1)?,
-        credential_id: row.get(2)?,
-        rp_id: row.get(3)?,
-        user_handle: row.get(4)?,
-        public_key: row.get(5)?,
-        verifies_user: row.get(6)?,
-        aaguid: row.get(7)?,
-        name: row.get(8)?,
-        transports: row.get(9)?,
-        sign_count: row.get(10)?,
-        backup_eligible: row.get(11)?,
-        backed_up: row.get(12)?,
-        created_at: row.get(13)?,
-        last_used_at: row.get(14)?,
-    })
-}
-
-/// The values of a passkey in the order of the columns.
-fn passkey_values(passkey: &Passkey) -> Vec<Value> {
-    let Passkey {
-        id,
-        user_id,
-        credential_id,
-        rp_id,
-        user_handle,
-        public_key,
-        verifies_user,
-        aaguid,
-        name,
-        transports,
-        sign_count,
-        backup_eligible,
-        backed_up,
-        created_at,
-        last_used_at,
-    } = passkey;
-    vec![
-        (*id).into(),
-        (*user_id).into(),
-        credential_id.clone().into(),
-        rp_id.as_str().into(),
-        user_handle.clone().into(),
-        public_key.clone().into(),
-        (*verifies_user).into(),
-        (*aaguid).into(),
-        name.as_str().into(),
-        transports.as_str().into(),
-        (*sign_count).into(),
-        (*backup_eligible).into(),
-        (*backed_up).into(),
-        (*created_at).into(),
-        (*last_used_at).into(),
-    ]
-}
-
-/// Reads a row of the table `totp_secrets`.
-pub(super) fn totp_from_row(row: &Row) -> Result<StoredTotp, Error> {
-    Ok(StoredTotp {
-        user_id: row.get(0)?,
-        secret: row.get(1)?,
-        last_step: row.get(2)?,
-        created_at: row.get(3)?,
-        last_used_at: row.get(4)?,
-    })
-}
-
-fn totp_values(totp: &StoredTotp) -> Vec<Value> {
-    let StoredTotp { user_id, secret, last_step, created_at, last_used_at } = totp;
-    vec![
-        (*user_id).into(),
-        secret.clone().into(),
-        (*last_step).into(),
-        (*created_at).into(),
-        (*last_used_at).into(),
-    ]
-}
-
-/// Adds the authenticator app of a user who has just been added with it. Another one with the same id stays as they are.
-pub(super) fn add_imported_totp(batch: &mut StatementBatch, totp: &StoredTotp) {
-    batch.add(ADD_TOTP, totp_values(totp));
-    batch.add(DELETE_TOTP_OF_NONE, [totp.user_id.into()]);
-}
-
-/// Reads a row of the table `trusted_devices`.
-pub(super) fn trusted_device_from_row(row: &Row) -> Result<TrustedDevice, Error> {
-    Ok(TrustedDevice {
-        id: row.get(0)?,
-        user_id: row.get(1)?,
-        password_version: PasswordVersion::from_store(row.get(2)?),
-        client: ClientInfo { address: row.parsed(3)?, user_agent: row.get(4)? },
-        created_at: row.get(5)?,
-        expires_at: row.get(6)?,
-    })
-}
-
-/// The browser of a sign-in must still be trusted. Returns the count of devices: 0 if it is not.
-pub(super) fn require_trusted_device(
-    batch: &mut StatementBatch,
-    user: UserId,
-    device: FactorId,
-) -> RowCount {
-    batch.add(REQUIRE_TRUSTED_DEVICE, [user.into(), device.into()])
-}
-
-/// The user trusts one more browser.
-pub(super) fn add_trusted_device(batch: &mut StatementBatch, device: &TrustedDevice) {
-    let TrustedDevice { id, user_id, password_version, client, created_at, expires_at } = device;
-    let values = [
-        (*id).into(),
-        (*user_id).into(),
-        password_version.number().into(),
-        client.address.to_string().into(),
-        client.user_agent.as_str().into(),
-        (*created_at).into(),
-        (*expires_at).into(),
-    ];
-    batch.add(ADD_TRUSTED_DEVICE, values);
-    batch.add(DELETE_OLDEST_TRUSTED_DEVICES, [(*user_id).into(), sql_limit(MAX_TRUSTED_DEVICES)]);
 }

@@ -26,6 +26,7 @@ mod memory;
 mod old_schema;
 mod one_time_secrets;
 mod outbox;
+mod passkeys;
 #[cfg(feature = "postgres")]
 mod postgres;
 #[cfg(not(feature = "postgres"))]
@@ -34,6 +35,7 @@ mod postgres;
 mod postgres_options;
 mod pruning;
 mod recorded_event;
+mod recovery_codes;
 mod report;
 mod rights;
 mod row;
@@ -45,6 +47,8 @@ mod sign_in;
 mod sqlite;
 mod statements;
 mod tables;
+mod totp_secrets;
+mod trusted_devices;
 mod used_codes;
 mod user_record;
 mod user_terms;
@@ -71,12 +75,13 @@ pub use self::{
     credentials::PasswordCondition,
     effects::{Effects, QueuedMail},
     emergency::{NewPasswords, Revoked},
-    factors::{AddFactor, AddedIn, FactorUse, FirstPasskey, Holder, MAX_PASSKEYS, RemoveFactor},
+    factors::{AddFactor, AddedIn, FactorUse, Holder, RemoveFactor},
     imported_hashes::ImportedHash,
     memory::MemoryDatabase,
     old_schema::{BackupBefore, OldSchema, SchemaChange},
     one_time_secrets::OneTimeUse,
     outbox::ClaimedMail,
+    passkeys::{FirstPasskey, MAX_PASSKEYS},
     postgres::PostgresUrl,
     postgres_options::PostgresOptions,
     recorded_event::StoredEvent,

@@ -6,11 +6,12 @@ use super::{
     credentials::REMOVE_PASSWORD,
     effects::{DELETE_ONE_TIME_SECRETS, Effects, add_effects},
     emergency::MAIL_WITH_SECRET,
-    factors::{DELETE_TRUSTED_DEVICES_OF_USER, delete_factors_since},
+    factors::delete_factors_since,
     imported_hashes::DELETE_IMPORTED_HASH,
     invitations::DELETE_INVITATIONS_BY_INVITER,
     sessions::end_sessions,
     statements::statements,
+    trusted_devices::DELETE_TRUSTED_DEVICES_OF_USER,
     users::Conditional,
     write::{StatementBatch, Write},
 };

@@ -6,17 +6,11 @@ use uuid::Uuid;
 #[cfg(any(test, feature = "internals"))]
 use super::engine::DatabaseKind;
 use super::{
-    Error,
-    api_keys::api_key_from_row,
-    factors::{passkey_from_row, totp_from_row, trusted_device_from_row},
-    invitations::invitation_from_row,
-    one_time_secrets::one_time_from_row,
-    outbox::mail_from_row,
-    recorded_event::event_from_row,
-    row::Row,
-    sessions::session_from_row,
-    user_record::user_from_row,
-    value::Value,
+    Error, api_keys::api_key_from_row, invitations::invitation_from_row,
+    one_time_secrets::one_time_from_row, outbox::mail_from_row, passkeys::passkey_from_row,
+    recorded_event::event_from_row, row::Row, sessions::session_from_row,
+    totp_secrets::totp_from_row, trusted_devices::trusted_device_from_row,
+    user_record::user_from_row, value::Value,
 };
 
 /// A table whose rows are in backups and are moved to another database.

@@ -196,6 +196,13 @@ pub(super) enum Verdict<T> {
     Fail(Error),
 }
 
+impl Verdict<bool> {
+    /// Whether something has changed. If not, nothing is written.
+    pub(super) fn commit_if(changed: bool) -> Self {
+        if changed { Self::Commit(true) } else { Self::RollBack(false) }
+    }
+}
+
 /// The statements of a write and how its result is computed.
 pub(super) struct Write<T> {
     pub(super) statements: Vec<Statement>,
