@@ -235,21 +235,16 @@ impl<T: 'static> Done<T> {
 pub(super) type AnyResult = Box<dyn Any + Send>;
 
 impl<T: Send + 'static> Write<T> {
-    /// Whether everybody who has ordered it may change the user, as the user is at this moment, and give the roles that it gives. What
-    /// happens with a write names who has ordered it, so no order is overtaken by a role that its subject has just got.
-    fn check_authority(&self, user: Option<&User>) -> Result<(), Error> {
-        let about = |event: &Event| user.filter(|user| event.subject == Some(user.id));
-        for event in &self.after_commit.events {
-            let Some(by) = &event.authority else { continue };
-            if about(event).is_some_and(|user| !by.covers(&user.roles)) {
-                return Err(Error::BeyondAuthority);
-            }
+    /// Whether whoever has ordered it may change the user whom it locks, as that user is at this moment, and give the roles that it gives.
+    /// An event of the write names who has ordered it, so no order is overtaken by a role that the user has just got.
+    fn check_authority(&self, locked: Option<&User>) -> Result<(), Error> {
+        let Some((by, _)) = self.ordered_by() else { return Ok(()) };
+        if locked.is_some_and(|user| !by.covers(&user.roles)) {
+            return Err(Error::BeyondAuthority);
         }
-        match self.ordered_by() {
-            Some((by, _)) if !self.given.iter().all(|roles| by.covers(roles)) => {
-                Err(Error::RoleBeyondAuthority)
-            }
-            _ => Ok(()),
+        match self.given.iter().all(|roles| by.covers(roles)) {
+            true => Ok(()),
+            false => Err(Error::RoleBeyondAuthority),
         }
     }
 

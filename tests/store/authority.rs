@@ -194,6 +194,12 @@ async fn orders_of_those_with_fewer_rights_fail(store: &Store) {
         assert!(matches!(refused, Err(Error::BeyondAuthority)), "{order:?}: {refused:?}");
         assert_eq!(rows_about(store).await, before, "{order:?}");
     }
+    // Whomever the event names: what counts is who is changed.
+    let promoted = somebody(store, 200).await;
+    promote(store, promoted.id).await;
+    let about_another = ordered(right, UserId::random(), EventKind::UserDeleted);
+    let refused = store.delete_user(promoted.id, NOW, &about_another).await;
+    assert!(matches!(refused, Err(Error::BeyondAuthority)), "{refused:?}");
 }
 
 /// Whichever statement gives a role: a grant, an invitation, an import, or a new user.
