@@ -156,7 +156,7 @@ async fn every_column_is_read_as_it_was_written() {
     let keys = keys();
     let (backup, description) = backup_of(records(), &keys).await;
     assert!(Table::all().all(|table| description.counts.of(table) == 1));
-    assert_eq!((description.counts.total(), description.keys.len()), (18, 3));
+    assert_eq!(description.keys.len(), 3);
     assert_eq!(verify(&backup).unwrap(), description);
     let text = String::from_utf8(backup.clone()).unwrap();
     let lines: Vec<_> = text.lines().collect();
