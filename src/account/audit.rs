@@ -2,6 +2,8 @@
 
 use std::{collections::BTreeMap, thread, time::Duration};
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use tokio::{runtime::Handle, sync::oneshot};
 
 use super::Error;
@@ -106,13 +108,16 @@ pub(crate) async fn activity_of(
 }
 
 /// What happened on one day, in UTC.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct DayCounts {
-    /// Such as `2027-01-15`.
-    pub(crate) day: String,
-    pub(crate) sign_ins: u64,
-    pub(crate) failed_sign_ins: u64,
-    pub(crate) sign_ups: u64,
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "AuditDay")]
+pub struct DayCounts {
+    // Such as `2027-01-15`.
+    #[schemars(extend("format" = "date"))]
+    pub day: String,
+    pub sign_ins: u64,
+    pub failed_sign_ins: u64,
+    pub sign_ups: u64,
 }
 
 /// The counts of this many days up to today, the oldest first. Events count when they have their place in the tree, which takes up to

@@ -62,26 +62,7 @@ impl From<AuditEvent> for ListedEvent {
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "AuditDays")]
 pub struct ListedDays {
-    pub days: Vec<ListedDay>,
-}
-
-/// What happened on one day, in UTC.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-#[schemars(rename = "AuditDay")]
-pub struct ListedDay {
-    #[schemars(extend("format" = "date"))]
-    pub day: String,
-    pub sign_ins: u64,
-    pub failed_sign_ins: u64,
-    pub sign_ups: u64,
-}
-
-impl From<DayCounts> for ListedDay {
-    fn from(counts: DayCounts) -> Self {
-        let DayCounts { day, sign_ins, failed_sign_ins, sign_ups } = counts;
-        Self { day, sign_ins, failed_sign_ins, sign_ups }
-    }
+    pub days: Vec<DayCounts>,
 }
 
 /// The signed state of the trail, and the keys that verify it.
@@ -215,7 +196,7 @@ pub(in crate::http) async fn days(
     State(doorward): State<Doorward>,
     _: Admin<AuditRead>,
 ) -> Result<NoStore<ListedDays>, Error> {
-    let days = audit::days(&doorward, 30).await?.into_iter().map(ListedDay::from).collect();
+    let days = audit::days(&doorward, 30).await?;
     Ok(NoStore(StatusCode::OK, ListedDays { days }))
 }
 
