@@ -2902,11 +2902,13 @@ export interface components {
             user: components["schemas"]["PersonRecord"];
             sessions: components["schemas"]["UserSession"][];
             knownNetworks: components["schemas"]["KnownNetwork"][];
+            /** @description The second factors, without their secrets */
             factors: components["schemas"]["ExportedFactor"][];
-            /** @description How many recovery codes the user has */
+            /** @description How many recovery codes are left */
             recoveryCodes: number;
+            /** @description Browsers in which a password is enough */
             trustedDevices: components["schemas"]["TrustedDevice"][];
-            /** @description The keys themselves are not stored */
+            /** @description The API keys, without the keys themselves */
             keys: components["schemas"]["ApiKey"][];
         };
         /** @description The record of the user */

@@ -1,19 +1,28 @@
 //! Exporting everything that is stored about a user, and all users with their password hashes.
 
-use std::io::{self, Write};
+use std::{
+    io::{self, Write},
+    net::IpAddr,
+};
 
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-use super::{keys, sessions};
+use super::{
+    factor_list::{self, FactorInfo, TrustedDeviceInfo},
+    key_list::ApiKeyInfo,
+    keys, sessions,
+};
 use crate::{
     Doorward,
+    clock::Timestamp,
     credential::password::PasswordHash,
     event::{Administrator, EventKind},
-    network::Requester,
+    network::{Network, Requester},
     session::Session,
     store::{self, archive::Snapshot},
     throttle::KnownNetworks,
-    user::{ApiKey, EmailKey, HeldFactors, User},
+    user::{EmailKey, User},
 };
 
 /// The most users in memory.
@@ -22,11 +31,33 @@ const PAGE_USERS: usize = 500;
 /// What is stored about a user in addition to the user record.
 pub(crate) struct Export {
     pub(crate) sessions: Vec<Session>,
-    /// The networks with a separate budget of failed logins.
-    pub(crate) known_networks: KnownNetworks,
-    /// The second factors, recovery codes and trusted devices.
-    pub(crate) factors: HeldFactors,
-    pub(crate) keys: Vec<ApiKey>,
+    pub(crate) data: PersonData,
+}
+
+/// What every export about a user has besides the record and the sessions, which their user and an administrator see differently.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PersonData {
+    pub known_networks: Vec<KnownNetworkInfo>,
+    /// The second factors, without their secrets.
+    pub factors: Vec<FactorInfo>,
+    /// How many recovery codes are left.
+    pub recovery_codes: usize,
+    /// Browsers in which a password is enough.
+    pub trusted_devices: Vec<TrustedDeviceInfo>,
+    /// The API keys, without the keys themselves.
+    pub keys: Vec<ApiKeyInfo>,
+}
+
+/// A network with its own budget of failed logins, because the user has signed in from it.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "KnownNetwork")]
+pub struct KnownNetworkInfo {
+    /// An IPv4 address, or the first address of an IPv6 /64.
+    #[schemars(with = "IpAddr")]
+    pub address: String,
+    pub noted_at: Timestamp,
 }
 
 /// What is stored about a user, for themselves.
@@ -53,12 +84,26 @@ pub(crate) async fn export_of(
 }
 
 async fn read(doorward: &Doorward, user: &User) -> Result<Export, store::Error> {
-    Ok(Export {
-        sessions: sessions::list(doorward, user.id).await?,
-        known_networks: doorward.store().known_networks(&user.email.key()).await?,
-        factors: doorward.store().factors_of(user, doorward.now()).await?,
-        keys: keys::of_user(doorward, user.id).await?,
-    })
+    let sessions = sessions::list(doorward, user.id).await?;
+    let networks = doorward.store().known_networks(&user.email.key()).await?;
+    let factors = doorward.store().factors_of(user, doorward.now()).await?;
+    let keys = keys::of_user(doorward, user.id).await?;
+    let data = PersonData {
+        known_networks: known_networks(&networks),
+        factors: factor_list::factors(&factors),
+        recovery_codes: factors.recovery_codes,
+        trusted_devices: factor_list::trusted_devices(&factors),
+        keys: keys.into_iter().map(ApiKeyInfo::from).collect(),
+    };
+    Ok(Export { sessions, data })
+}
+
+fn known_networks(known: &KnownNetworks) -> Vec<KnownNetworkInfo> {
+    let info = |(network, at): (Network, Timestamp)| KnownNetworkInfo {
+        address: network.to_string(),
+        noted_at: at,
+    };
+    known.iter().map(info).collect()
 }
 
 /// Why not all users were written.

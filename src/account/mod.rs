@@ -21,6 +21,7 @@ pub(crate) mod guard_check;
 pub(crate) mod guard_reload;
 pub(crate) mod import;
 pub(crate) mod invite;
+pub(crate) mod key_list;
 pub(crate) mod keys;
 pub(crate) mod leave;
 pub(crate) mod look_up;

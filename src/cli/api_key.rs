@@ -8,8 +8,9 @@ use serde::Serialize;
 use super::{Output, block_on, or_not_found, parse_time_span, print_json, within};
 use crate::{
     Settings,
+    account::key_list::ApiKeyInfo,
     control::AdminClient,
-    http::api::admin::keys::{ApiKeyInfo, ApiKeys, CreatedApiKey},
+    http::api::admin::keys::{ApiKeys, CreatedApiKey},
 };
 
 pub(super) const EXAMPLES: &str = "Examples:

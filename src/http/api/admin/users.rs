@@ -9,7 +9,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    keys::ApiKeyInfo,
     repeated,
     sessions::SessionInfo,
     target::{Named, find},
@@ -20,6 +19,7 @@ use crate::{
     account::{
         NewUser,
         factor_list::{self, FactorInfo, TrustedDeviceInfo},
+        key_list::ApiKeyInfo,
         keys,
         order::{AddUser, Delete, Edit},
         register,

@@ -10,21 +10,14 @@ use crate::{
     access::policy::SignedIn,
     account::{
         change::pending_email,
-        export,
-        factor_list::{self, FactorInfo, TrustedDeviceInfo},
+        export::{self, Export, PersonData},
         proof::is_fresh,
     },
     clock::Timestamp,
     http::{
         Error,
         answer::NoStore,
-        api::{
-            admin::{
-                keys::ApiKeyInfo,
-                person::{KnownNetworkInfo, known_networks},
-            },
-            sessions::{ListedSession, listed},
-        },
+        api::sessions::{ListedSession, listed},
         bearer::Bearer,
     },
     network::Requester,
@@ -32,20 +25,12 @@ use crate::{
 
 /// Everything stored about a user.
 #[derive(Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
 #[schemars(rename = "Export")]
 pub(crate) struct Exported {
     user: Record,
     sessions: Vec<ListedSession>,
-    known_networks: Vec<KnownNetworkInfo>,
-    /// The second factors, without their secrets.
-    factors: Vec<FactorInfo>,
-    /// How many recovery codes are left.
-    recovery_codes: usize,
-    /// Browsers in which a password is enough.
-    trusted_devices: Vec<TrustedDeviceInfo>,
-    /// The API keys, without the keys themselves.
-    keys: Vec<ApiKeyInfo>,
+    #[serde(flatten)]
+    data: PersonData,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -81,15 +66,6 @@ pub(crate) async fn exported(
         has_password: caller.user.password_hash.is_some(),
         last_login_at: caller.user.last_login_at,
     };
-    let stored = export::export_own(doorward, &caller.user, requester).await?;
-    let sessions = listed(stored.sessions, &caller.session);
-    Ok(Exported {
-        user,
-        sessions,
-        known_networks: known_networks(&stored.known_networks),
-        factors: factor_list::factors(&stored.factors),
-        recovery_codes: stored.factors.recovery_codes,
-        trusted_devices: factor_list::trusted_devices(&stored.factors),
-        keys: stored.keys.into_iter().map(ApiKeyInfo::from).collect(),
-    })
+    let Export { sessions, data } = export::export_own(doorward, &caller.user, requester).await?;
+    Ok(Exported { user, sessions: listed(sessions, &caller.session), data })
 }

@@ -11,11 +11,11 @@ use crate::{
         api_key::EVERY_GUARD,
         policy::{Authenticated, SignedIn},
     },
-    account::keys,
+    account::{key_list::ApiKeyInfo, keys},
     http::{
         Error,
         answer::{NoContent, NoStore},
-        api::admin::keys::{ApiKeyInfo, CreatedApiKey, KeyLimits},
+        api::admin::keys::{CreatedApiKey, KeyLimits},
         bearer::Bearer,
         description::Created,
         form::{Flattened, Json, JsonForm, form},
