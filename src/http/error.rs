@@ -248,7 +248,8 @@ impl Error {
         }
     }
 
-    fn message(&self) -> &str {
+    /// The message of the answer.
+    pub(super) fn message(&self) -> &str {
         match self {
             Self::NotDone(_, reason) => reason,
             Self::BeyondAuthority(reason) | Self::FactorRefused(reason) => reason,

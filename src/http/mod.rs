@@ -19,6 +19,7 @@ mod error;
 mod factor_challenge;
 mod factor_forms;
 mod form;
+mod form_problem;
 mod forward_auth;
 mod handler;
 mod html;

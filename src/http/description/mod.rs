@@ -10,7 +10,7 @@ use serde_json::Value;
 pub(super) use self::{
     answers::{Answer, Content, Created, JsonLines, PUBLIC, Sent, Success},
     schemas::Schemas,
-    shared::Shared,
+    shared::{Shared, SharedBody},
 };
 
 /// An operation of the API.

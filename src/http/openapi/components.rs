@@ -5,10 +5,14 @@ use schemars::JsonSchema;
 use serde_json::{Map, Value, json};
 
 use super::{guards, headers};
-use crate::http::{
-    description::{Schemas, Shared},
-    error::{bearer_challenges, message, unauthorized_messages},
-    factor_challenge::FactorChallenge,
+use crate::{
+    account,
+    http::{
+        Error,
+        description::{Schemas, Shared, SharedBody},
+        error::{bearer_challenges, message, unauthorized_messages},
+        factor_challenge::FactorChallenge,
+    },
 };
 
 pub(super) fn security_schemes() -> Value {
@@ -146,85 +150,47 @@ fn success(shared: Shared, schema: &Value) -> Option<&Value> {
 
 /// The media type and the schema of the body.
 fn body(shared: Shared, greeting: &str, schemas: &mut Schemas) -> Option<(&'static str, Value)> {
-    let json = |schema| Some(("application/json", schema));
     let of_status = || message(StatusCode::from_u16(shared.status()).expect("it is a status"));
-    match shared {
-        Shared::Authenticated => json(constant("You are authenticated.")),
-        Shared::Designated => json(constant(greeting)),
-        Shared::Admitted => json(constant("You may pass.")),
-        Shared::ToSignIn => None,
-        Shared::OtherCheckpoint => Some(("text/x.tlog.size", json!({ "type": "string" }))),
-        Shared::Invalid => json(schemas.of_answer::<FieldErrors>()),
-        Shared::Taken => json(schemas.of_answer::<Taken>()),
-        Shared::FactorMissing => json(schemas.of_answer::<FactorMissing>()),
-        Shared::StepUp => json(
-            json!({ "oneOf": [message_of(&[of_status()]), schemas.of_answer::<FactorMissing>()] }),
-        ),
-        Shared::AlreadyInvited => {
-            let invited = message_of(&["The address is invited already."]);
-            json(json!({ "oneOf": [schemas.of_answer::<Taken>(), invited] }))
+    let schema = match shared.body() {
+        SharedBody::Nothing => return None,
+        SharedBody::TreeSize => return Some(("text/x.tlog.size", json!({ "type": "string" }))),
+        SharedBody::Text(text) => constant(text),
+        SharedBody::Greeting => constant(greeting),
+        SharedBody::Status => message_of(&[of_status()]),
+        SharedBody::AnyMessage => schemas.of_answer::<Message>(),
+        SharedBody::Message(message) => message_of(&[message]),
+        SharedBody::Reasons(reasons) => message_of_one(reasons()),
+        SharedBody::ReasonOrStatus(reason) => {
+            message_of(&[Error::from(reason).message(), of_status()])
         }
-        Shared::OrderConflict => {
-            json(json!({ "oneOf": [schemas.of_answer::<Taken>(), schemas.of_answer::<Message>()] }))
+        SharedBody::WithCode(code) => with_code(of_status(), code),
+        SharedBody::Faults => schemas.of_answer::<FieldErrors>(),
+        SharedBody::Taken => schemas.of_answer::<Taken>(),
+        SharedBody::TakenOrAnyMessage => {
+            json!({ "oneOf": [schemas.of_answer::<Taken>(), schemas.of_answer::<Message>()] })
         }
-        Shared::InvalidClient => json(with_code(of_status(), "invalid_client")),
-        Shared::InvalidForm => json(with_code(of_status(), "invalid_request")),
-        Shared::Unauthorized => json(message_of(&unauthorized_messages())),
-        Shared::AdminRefused => {
-            let sign_in_again = [SIGN_IN_AGAIN.to_owned()];
-            json(message_of(&[&unauthorized_messages()[..], &sign_in_again].concat()))
+        SharedBody::TakenOrReasons(reasons) => {
+            json!({ "oneOf": [schemas.of_answer::<Taken>(), message_of_one(reasons())] })
         }
-        Shared::Unconfirmed | Shared::NotRecent => json(message_of(&[of_status(), SIGN_IN_AGAIN])),
-        Shared::MayNotRegister => {
-            json(message_of(&["Registration is not open for this address.", of_status()]))
+        SharedBody::Unauthorized => message_of(&unauthorized_messages()),
+        SharedBody::UnauthorizedOrSignInAgain => {
+            let sign_in_again = [Error::SignInAgain.message().to_owned()];
+            message_of(&[&unauthorized_messages()[..], &sign_in_again].concat())
         }
-        Shared::MayNotInvite => json(message_of(&["You may not invite others.", of_status()])),
-        Shared::FactorRefused => json(message_of(&[
-            "The challenge has expired or was answered before. Please sign in again.",
-            "The second factor is wrong.",
-            "The passkey is not known here.",
-            "The code was used before. Please wait for the next one.",
-        ])),
-        Shared::FactorConflict => json(message_of(&[
-            "The factor exists already.",
-            "Nobody can have more passkeys.",
-            "This is the last way to sign in. Please set a password or add another passkey first.",
-        ])),
-        Shared::TooManyKeys => json(message_of(&[
-            "You have the most keys that one can have. Please revoke one first.",
-        ])),
-        Shared::Mailed => {
-            json(message_of(&["If the address can receive this mail, it is on its way."]))
+        SharedBody::StatusOrSignInAgain => message_of(&[of_status(), Error::SignInAgain.message()]),
+        SharedBody::FactorMissing => schemas.of_answer::<FactorMissing>(),
+        SharedBody::StatusOrFactorMissing => {
+            json!({ "oneOf": [message_of(&[of_status()]), schemas.of_answer::<FactorMissing>()] })
         }
-        Shared::WrongCode
-        | Shared::OtherSite
-        | Shared::RefusedVisit
-        | Shared::NotFound
-        | Shared::NotOffered
-        | Shared::NoFactor
-        | Shared::WrongCredentials
-        | Shared::TooSlow
-        | Shared::TooLarge
-        | Shared::NotJson
-        | Shared::Throttled
-        | Shared::Internal
-        | Shared::NeedsMail
-        | Shared::Unavailable => json(message_of(&[of_status()])),
-        Shared::MayNotInviteWithRoles
-        | Shared::NotAllowed
-        | Shared::NotDone
-        | Shared::NotDoneNow
-        | Shared::UserChanged
-        | Shared::OtherOrder
-        | Shared::NoMail
-        | Shared::Failed
-        | Shared::NotReady
-        | Shared::GuardsNotReady => json(schemas.of_answer::<Message>()),
-    }
+    };
+    Some(("application/json", schema))
 }
 
-const SIGN_IN_AGAIN: &str =
-    "This action needs a sign-in within the last 10 minutes. Please sign in again.";
+/// A body with the message of one of these reasons.
+fn message_of_one(reasons: Vec<account::Error>) -> Value {
+    let errors: Vec<_> = reasons.into_iter().map(Error::from).collect();
+    message_of(&errors.iter().map(Error::message).collect::<Vec<_>>())
+}
 
 fn constant(text: &str) -> Value {
     json!({ "type": "string", "const": text })

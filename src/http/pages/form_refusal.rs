@@ -1,5 +1,4 @@
-//! What a form tells a person when it was not carried out: each error of an account operation, at the field that it concerns, in one
-//! place.
+//! A form that was not carried out, as its page shows it.
 
 use std::{borrow::Cow, time::Duration};
 
@@ -8,15 +7,16 @@ use axum::{
     response::Response,
 };
 
-use super::{
-    text::{FieldFault, FormError},
-    visit::Visit,
-};
+use super::visit::Visit;
 use crate::{
     account,
-    fault::Fault,
-    http::{Error, error::whole_seconds, form::Form},
-    store,
+    http::{
+        Error,
+        account_error::Answers,
+        error::whole_seconds,
+        form::Form,
+        form_problem::{FieldFault, FormAnswer, FormError},
+    },
 };
 
 /// Why a form was not carried out.
@@ -62,7 +62,11 @@ impl FormFailure {
     }
 
     fn whole(status: StatusCode, error: FormError) -> Self {
-        Self::Refused(FormRefusal { error: Some(error), ..FormRefusal::new(status) })
+        let retry_after = match error {
+            FormError::Throttled(wait) => Some(wait),
+            FormError::Says(_) => None,
+        };
+        Self::Refused(FormRefusal { error: Some(error), retry_after, ..FormRefusal::new(status) })
     }
 
     fn wrong_password() -> Self {
@@ -71,18 +75,18 @@ impl FormFailure {
     }
 
     pub(super) fn refused_passkey() -> Self {
-        Self::whole(StatusCode::BAD_REQUEST, FormError::PasskeyRefused)
+        Self::whole(StatusCode::BAD_REQUEST, FormError::PASSKEY_REFUSED)
     }
 
     pub(super) fn needs_passkey() -> Self {
-        Self::whole(StatusCode::BAD_REQUEST, FormError::PasskeyNeeded)
+        Self::whole(StatusCode::BAD_REQUEST, FormError::PASSKEY_NEEDED)
     }
 
     /// The page does not show the cause, so it is logged.
     fn unavailable(cause: Error) -> Self {
         cause.log();
         Self::Refused(FormRefusal {
-            error: Some(FormError::Unavailable),
+            error: Some(FormError::UNAVAILABLE),
             retry_after: Some(Error::RETRY_AFTER),
             ..FormRefusal::new(StatusCode::SERVICE_UNAVAILABLE)
         })
@@ -102,76 +106,24 @@ impl FormRefusal {
 
     /// Why the form as a whole was refused, also if it has a credential that cannot be read.
     pub(super) fn passkey_error(&self) -> Option<FormError> {
-        self.error.or(self.fault("credential").map(|_| FormError::PasskeyRefused))
+        self.error.or(self.fault("credential").map(|_| FormError::PASSKEY_REFUSED))
     }
 
     /// What is wrong with the field with the current password of the signed-in person.
     pub(super) fn password_fault(&self, field: &str) -> Option<FieldFault> {
-        self.fault(field).or(self.is_password_wrong.then_some(FieldFault::WrongPassword))
+        self.fault(field).or(self.is_password_wrong.then_some(FieldFault::WRONG_PASSWORD))
     }
 }
 
 impl From<account::Error> for FormFailure {
     fn from(error: account::Error) -> Self {
-        use account::Error as Reason;
-        let field = error.field().unwrap_or_default();
-        let at_field = |status, fault| Self::at(status, field, fault);
-        let conflict = |error| Self::whole(StatusCode::CONFLICT, error);
-        match error {
-            Reason::Invalid(invalid) => at_field(StatusCode::BAD_REQUEST, invalid.fault.into()),
-            Reason::EmailTaken => at_field(StatusCode::CONFLICT, Fault::EMAIL_TAKEN.into()),
-            Reason::AlreadyInvited => at_field(StatusCode::CONFLICT, FieldFault::AlreadyInvited),
-            Reason::TooManyRoles => at_field(StatusCode::CONFLICT, FieldFault::TooManyRoles),
-            Reason::WrongCode => at_field(StatusCode::BAD_REQUEST, FieldFault::WrongCode),
-            Reason::WrongTotp | Reason::WrongFactor => {
-                at_field(StatusCode::BAD_REQUEST, FieldFault::WrongTotp)
-            }
-            Reason::CodeUsed => at_field(StatusCode::BAD_REQUEST, FieldFault::UsedCode),
-            Reason::WrongPassword => Self::wrong_password(),
-
-            Reason::WrongCredentials => {
-                Self::whole(StatusCode::BAD_REQUEST, FormError::WrongCredentials)
-            }
-            Reason::InvalidPasskey(_) => Self::refused_passkey(),
-            Reason::UnknownPasskey => {
-                Self::whole(StatusCode::BAD_REQUEST, FormError::UnknownPasskey)
-            }
-            Reason::MayNotRegister => Self::whole(StatusCode::FORBIDDEN, FormError::MayNotRegister),
-            Reason::RegistrationClosed => conflict(FormError::RegistrationClosed),
-            Reason::UserChanged => conflict(FormError::UserChanged),
-            Reason::FactorTaken => conflict(FormError::FactorTaken),
-            Reason::TooManyPasskeys => conflict(FormError::TooManyPasskeys),
-            Reason::LastWayIn => conflict(FormError::LastWayIn),
-            Reason::TooManyKeys => conflict(FormError::TooManyKeys),
-            Reason::Throttled { retry_after } => Self::Refused(FormRefusal {
-                error: Some(FormError::Throttled(retry_after)),
-                retry_after: Some(retry_after),
-                ..FormRefusal::new(StatusCode::TOO_MANY_REQUESTS)
-            }),
-            Reason::Busy(_) | Reason::Store(store::Error::Unavailable(_)) => {
-                Self::unavailable(error.into())
-            }
-
-            // It is not about what the person has typed, or the handler of the form has an answer of its own.
-            Reason::NoSuchUser
-            | Reason::OwnAccount
-            | Reason::OtherOrder
-            | Reason::OwnerMailed
-            | Reason::MayNotInvite
-            | Reason::FactorMissing(_)
-            | Reason::ChallengeExpired
-            | Reason::SignInAgain
-            | Reason::SessionEnded
-            | Reason::FactorNotOffered
-            | Reason::SetupExpired
-            | Reason::NoSuchFactor
-            | Reason::MadeByKey
-            | Reason::NeedsMail
-            | Reason::MailNotConfigured
-            | Reason::VerificationUnderWay
-            | Reason::SigningKeys(_)
-            | Reason::NotAllRevoked(_)
-            | Reason::Store(_) => Self::Other(error.into()),
+        let Answers { json, form } = error.into();
+        match form {
+            FormAnswer::At(status, field, fault) => Self::at(status, field, fault),
+            FormAnswer::Whole(status, error) => Self::whole(status, error),
+            FormAnswer::WrongPassword => Self::wrong_password(),
+            FormAnswer::Unavailable => Self::unavailable(json),
+            FormAnswer::Nothing => Self::Other(json),
         }
     }
 }
@@ -232,21 +184,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_said_at_a_field_names_it() {
-        use account::Error as Reason;
-        for (error, expected) in [
-            (Reason::EmailTaken, "email"),
-            (Reason::AlreadyInvited, "email"),
-            (Reason::TooManyRoles, "role"),
-            (Reason::WrongCode, "code"),
-            (Reason::WrongTotp, "code"),
-            (Reason::WrongFactor, "code"),
-            (Reason::CodeUsed, "code"),
-        ] {
-            let refusal = FormFailure::from(error).refusal().unwrap();
-            assert!(refusal.fault(expected).is_some(), "{expected}");
-        }
-        let renamed = FormFailure::from(Reason::TooManyRoles).renamed(&[("role", "roles")]);
+    fn a_form_has_its_own_names_for_fields() {
+        let renamed = FormFailure::from(account::Error::TooManyRoles).renamed(&[("role", "roles")]);
         assert!(renamed.refusal().unwrap().fault("roles").is_some());
     }
 }

@@ -111,7 +111,7 @@ pub(super) fn refused(
     let refusal = failure.refusal()?;
     let entry = sent.entry(typed);
     let code_fault = refusal.fault("code");
-    if matches!(entry, CodeEntry::Link { .. }) && code_fault == Some(FieldFault::WrongCode) {
+    if matches!(entry, CodeEntry::Link { .. }) && code_fault == Some(FieldFault::WRONG_CODE) {
         return Ok(dead_link(visit, kind, app));
     }
     let email_fault = refusal.fault("email");
@@ -122,7 +122,7 @@ pub(super) fn refused(
         code: &sent.code,
         stay: sent.stay,
         // Another account has got the address: nothing that the person typed is wrong.
-        error: refusal.error.or(is_taken.then_some(FormError::EmailTaken)),
+        error: refusal.error.or(is_taken.then_some(FormError::EMAIL_TAKEN)),
         email_fault: email_fault.filter(|_| !is_taken),
         code_fault,
         // Only a user with a password can have typed a wrong one.

@@ -218,8 +218,8 @@ pub(super) fn page_about(
         Some(InvitationEntry::Optional(code)) => !code.is_empty(),
         Some(InvitationEntry::Link(_)) | None => false,
     };
-    if has_code && error == Some(FormError::MayNotRegister) {
-        (error, invitation_fault) = (None, Some(FieldFault::WrongCode));
+    if has_code && error == Some(FormError::MAY_NOT_REGISTER) {
+        (error, invitation_fault) = (None, Some(FieldFault::WRONG_CODE));
     }
     let doorward = visit.doorward();
     let signal = doorward

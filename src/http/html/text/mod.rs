@@ -22,11 +22,13 @@ pub use self::{
     message::Message,
     notice::{LinkTo, Notice},
     pages::Texts,
-    problem::{FieldFault, FormError},
     time::Span,
 };
 use crate::language::Language;
-pub use crate::language::{counted, grouped};
+pub use crate::{
+    http::form_problem::{FieldFault, FormError},
+    language::{counted, grouped},
+};
 
 impl Texts {
     pub fn of(language: Language) -> &'static Self {

@@ -11,15 +11,33 @@ use super::{
 };
 use crate::{
     access::guard::{Ask, Missing},
+    account::Error as Reason,
     audit::Record,
     clock::Timestamp,
     fault::FaultKind,
+    http::{account_error::Answers, form_problem::FormAnswer},
 };
 
 const NOW: Timestamp = Timestamp::from_seconds(1_800_000_000);
 const LONG_NAME: &str = "Hubert Blaine Wolfeschlegelsteinhausenbergerdorff-welche-vor-altern-waren-gewissenhaft-schafers-wessen-schafe-waren-wohl-gepflege-und-sorgfaltigkeit-beschutzen-vor-angreifen-durch-ihr-raubgierig-fei";
 const RIGHT_TO_LEFT: &str = "אדה לאבלייס";
 const HOSTILE: &str = "\"><script>alert('1')</script>&amp;";
+
+/// What a form as a whole is told.
+fn error_of(reason: Reason) -> Option<FormError> {
+    match Answers::from(reason).form {
+        FormAnswer::Whole(_, error) => Some(error),
+        _ => None,
+    }
+}
+
+/// What is told at a field.
+fn fault_of(reason: Reason) -> Option<FieldFault> {
+    match Answers::from(reason).form {
+        FormAnswer::At(_, _, fault) => Some(fault),
+        _ => None,
+    }
+}
 
 fn branding() -> Branding {
     Branding {
@@ -170,7 +188,7 @@ fn keys(page: PageContext<'_>) -> Vec<(&'static str, Keys<'_>)> {
                 ..none.clone()
             },
         ),
-        ("keys-too-many", Keys { error: Some(FormError::TooManyKeys), ..some(3) }),
+        ("keys-too-many", Keys { error: error_of(Reason::TooManyKeys), ..some(3) }),
         ("keys-most", Keys { apps: apps.collect(), has_more: true, ..some(MAX_KEY_ROWS) }),
         (
             "keys-hostile",
@@ -190,7 +208,7 @@ const SECRET: &str = "Zm9vYmFyYmF6cXV4Zm9vYmFyYmF6cXV4Zm9vYmFyYmE";
 
 fn one_time_secrets(page: PageContext<'_>) -> Vec<(&'static str, OneTimeForm<'_>)> {
     use OneTimeKind::{Reset, Restore, SignIn, Verify};
-    let wrong = FieldFault::WrongCode;
+    let wrong = FieldFault::WRONG_CODE;
     let form =
         |kind, entry| OneTimeForm { kind, entry, min_password_length: 8, ..OneTimeForm::new(page) };
     let link = CodeEntry::Link { secret: SECRET, address: "ada@example.com" };
@@ -226,7 +244,7 @@ fn one_time_secrets(page: PageContext<'_>) -> Vec<(&'static str, OneTimeForm<'_>
         ("verify", form(Verify, CodeEntry::Typed { email: "" })),
         ("verify-link", form(Verify, link)),
         ("verify-wrong", refused(Verify, typed)),
-        ("verify-taken", OneTimeForm { error: Some(FormError::EmailTaken), ..form(Verify, link) }),
+        ("verify-taken", OneTimeForm { error: Some(FormError::EMAIL_TAKEN), ..form(Verify, link) }),
         ("restore-link", form(Restore, link)),
         ("code", sign_in.clone()),
         ("code-link", form(SignIn, link)),
@@ -267,7 +285,7 @@ fn verifications(page: PageContext<'_>) -> Vec<(&'static str, VerifyForApp<'_>)>
         error: None,
         code_fault: None,
     };
-    let wrong = Some(FieldFault::WrongCode);
+    let wrong = Some(FieldFault::WRONG_CODE);
     let wait = Duration::from_secs(900);
     vec![
         ("verify-for-app", plain.clone()),
@@ -360,7 +378,7 @@ fn sign_ins(page: PageContext<'_>) -> Vec<(&'static str, SignIn<'_>)> {
     let plain = sign_in(page);
     let app = SignIn { app: Some("Reports"), target: Some("abc-_123"), ..plain.clone() };
     let typed = SignIn { email: "ada@example.com", stay: true, ..app.clone() };
-    let with_error = |error| SignIn { error: Some(error), ..typed.clone() };
+    let with_error = |error| SignIn { error, ..typed.clone() };
     vec![
         ("sign-in", app.clone()),
         ("sign-in-plain", plain.clone()),
@@ -371,7 +389,7 @@ fn sign_ins(page: PageContext<'_>) -> Vec<(&'static str, SignIn<'_>)> {
             SignIn {
                 passkey: Some((CHALLENGE, OPTIONS)),
                 signal: Some(Signal::Unknown(OPTIONS)),
-                error: Some(FormError::UnknownPasskey),
+                error: error_of(Reason::UnknownPasskey),
                 ..plain.clone()
             },
         ),
@@ -383,9 +401,9 @@ fn sign_ins(page: PageContext<'_>) -> Vec<(&'static str, SignIn<'_>)> {
         ("sign-in-reset", SignIn { notice: Some(Notice::PasswordReset), ..plain.clone() }),
         ("sign-in-expired", SignIn { notice: Some(Notice::SessionExpired), ..app.clone() }),
         ("sign-in-everywhere", SignIn { notice: Some(Notice::SignedOutEverywhere), ..app.clone() }),
-        ("sign-in-wrong", with_error(FormError::WrongCredentials)),
-        ("sign-in-throttled", with_error(FormError::Throttled(Duration::from_secs(170)))),
-        ("sign-in-unavailable", with_error(FormError::Unavailable)),
+        ("sign-in-wrong", with_error(error_of(Reason::WrongCredentials))),
+        ("sign-in-throttled", with_error(Some(FormError::Throttled(Duration::from_secs(170))))),
+        ("sign-in-unavailable", with_error(Some(FormError::UNAVAILABLE))),
         (
             "sign-in-empty",
             SignIn {
@@ -448,14 +466,14 @@ fn proofs(page: PageContext<'_>) -> Vec<(&'static str, Prove<'_>)> {
         ("factor-key", Prove { has_code: false, has_only_keys: true, ..both.clone() }),
         (
             "factor-wrong",
-            Prove { code_fault: Some(FieldFault::WrongTotp), trusts: Some(true), ..both.clone() },
+            Prove { code_fault: Some(FieldFault::WRONG_TOTP), trusts: Some(true), ..both.clone() },
         ),
-        ("factor-used", Prove { code_fault: Some(FieldFault::UsedCode), ..both.clone() }),
+        ("factor-used", Prove { code_fault: fault_of(Reason::CodeUsed), ..both.clone() }),
         (
             "factor-wrong-recovery",
-            Prove { recovery_fault: Some(FieldFault::WrongCode), ..both.clone() },
+            Prove { recovery_fault: Some(FieldFault::WRONG_CODE), ..both.clone() },
         ),
-        ("factor-refused", Prove { error: Some(FormError::PasskeyRefused), ..both.clone() }),
+        ("factor-refused", Prove { error: Some(FormError::PASSKEY_REFUSED), ..both.clone() }),
         (
             "step-up-password",
             Prove {
@@ -469,7 +487,7 @@ fn proofs(page: PageContext<'_>) -> Vec<(&'static str, Prove<'_>)> {
             Prove {
                 prove_for: step_up(None, Ask::Again, "again"),
                 has_password: true,
-                password_fault: Some(FieldFault::WrongPassword),
+                password_fault: Some(FieldFault::WRONG_PASSWORD),
                 ..none.clone()
             },
         ),
@@ -647,7 +665,7 @@ fn securities(page: PageContext<'_>) -> Vec<(&'static str, Security<'_>)> {
         ("security", some.clone()),
         ("security-not-fresh", Security { is_fresh: false, target: Some("abc"), ..some.clone() }),
         ("security-removed", Security { signal: Some(Signal::Unknown(OPTIONS)), ..some }),
-        ("security-refused", Security { error: Some(FormError::TooManyPasskeys), ..none.clone() }),
+        ("security-refused", Security { error: error_of(Reason::TooManyPasskeys), ..none.clone() }),
         ("security-most", most),
         (
             "security-hostile",
@@ -719,7 +737,7 @@ fn set_ups(page: PageContext<'_>) -> Vec<(&'static str, String)> {
         stay: true,
         target: Some("abc"),
         signal: Some(Signal::Unknown(OPTIONS)),
-        error: Some(FormError::PasskeyRefused),
+        error: Some(FormError::PASSKEY_REFUSED),
         ..sign_up
     };
     let hostile = SignUpPasskey { name: HOSTILE, email: HOSTILE, ..sign_up };
@@ -733,7 +751,7 @@ fn set_ups(page: PageContext<'_>) -> Vec<(&'static str, String)> {
         (
             "add-passkey-refused",
             rendered(&AddPasskey {
-                error: Some(FormError::FactorTaken),
+                error: error_of(Reason::FactorTaken),
                 name: HOSTILE,
                 ..add.clone()
             }),
@@ -744,12 +762,15 @@ fn set_ups(page: PageContext<'_>) -> Vec<(&'static str, String)> {
             "edit-passkey-fault",
             rendered(&EditPasskey { typed: "x", name_fault: fault, ..edit.clone() }),
         ),
-        ("edit-passkey-last", rendered(&EditPasskey { error: Some(FormError::LastWayIn), ..edit })),
+        (
+            "edit-passkey-last",
+            rendered(&EditPasskey { error: error_of(Reason::LastWayIn), ..edit }),
+        ),
         ("totp", rendered(&totp)),
         (
             "totp-wrong",
             rendered(&SetUpTotp {
-                code_fault: Some(FieldFault::WrongTotp),
+                code_fault: Some(FieldFault::WRONG_TOTP),
                 target: Some("abc"),
                 ..totp
             }),
@@ -833,7 +854,7 @@ fn sign_ups(page: PageContext<'_>) -> Vec<(&'static str, SignUp<'_>)> {
             "sign-up-invitation-code",
             SignUp {
                 invitation: Some(InvitationEntry::Typed("1234 5679")),
-                invitation_fault: Some(FieldFault::WrongCode),
+                invitation_fault: Some(FieldFault::WRONG_CODE),
                 ..typed.clone()
             },
         ),
@@ -841,7 +862,7 @@ fn sign_ups(page: PageContext<'_>) -> Vec<(&'static str, SignUp<'_>)> {
             "sign-up-invitation-optional",
             SignUp { invitation: Some(InvitationEntry::Optional("")), ..typed.clone() },
         ),
-        ("sign-up-refused", SignUp { error: Some(FormError::MayNotRegister), ..typed.clone() }),
+        ("sign-up-refused", SignUp { error: Some(FormError::MAY_NOT_REGISTER), ..typed.clone() }),
         (
             "sign-up-throttled",
             SignUp { error: Some(FormError::Throttled(Duration::from_secs(3600))), ..typed },
@@ -951,19 +972,19 @@ fn accounts(page: PageContext<'_>) -> Vec<(&'static str, Account<'_>)> {
             failed(FailedForm::Email {
                 typed: "lovelace@example",
                 fault: Some(FieldFault::Rule(FaultKind::InvalidEmail)),
-                password: Some(FieldFault::WrongPassword),
+                password: Some(FieldFault::WRONG_PASSWORD),
             }),
         ),
         (
             "account-password",
             failed(FailedForm::Password {
-                current: Some(FieldFault::WrongPassword),
+                current: Some(FieldFault::WRONG_PASSWORD),
                 new: Some(FieldFault::Rule(FaultKind::TooShort(8))),
             }),
         ),
         (
             "account-delete",
-            failed(FailedForm::Delete { password: Some(FieldFault::WrongPassword) }),
+            failed(FailedForm::Delete { password: Some(FieldFault::WRONG_PASSWORD) }),
         ),
         ("account-hostile", Account { name: HOSTILE, email: HOSTILE, ..account(page, 2) }),
     ]
@@ -1210,7 +1231,7 @@ fn a_fault_is_said_once_at_its_field_and_several_have_a_summary() {
         assert!(html.contains(link), "{link}: {html}");
     }
     assert!(!html.contains("<a href=\"#name\""), "{html}");
-    let whole = SignUp { error: Some(FormError::Unavailable), ..sign_up(page) };
+    let whole = SignUp { error: Some(FormError::UNAVAILABLE), ..sign_up(page) };
     let html = rendered(&whole);
     assert_eq!(said(&html, "Please try again shortly."), (1, Some("summary".into())));
     let html = rendered(&sign_up(page));
