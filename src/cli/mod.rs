@@ -23,6 +23,8 @@ mod dev;
 mod doctor;
 mod emergency;
 mod exit_code;
+#[cfg(test)]
+mod expected;
 mod export;
 mod factor;
 mod guard;
@@ -436,7 +438,6 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::event::expected;
 
     #[test]
     fn the_command_line_is_well_formed() {
@@ -473,7 +474,7 @@ mod tests {
             words.len() > 1 && words[1] != "help" && without_parts(command)
         });
         let all: BTreeSet<_> = all.map(|(words, _)| words[1..].join(" ")).collect();
-        assert_eq!(expected::names_of("commands"), all);
+        assert_eq!(expected::commands(), all);
     }
 
     /// The lines of a text on a screen of 100 columns.

@@ -5,8 +5,6 @@ mod administrator;
 mod authority;
 mod counts;
 mod details;
-#[cfg(test)]
-pub(crate) mod expected;
 mod failed_logins;
 mod id;
 mod kind;

@@ -27,6 +27,7 @@ use doorward::{
             self, App, Service,
             admin::Operator,
             api::admin::signing_keys::{SigningKey, SigningKeys},
+            routes::{Route, routes},
         },
     },
 };
@@ -66,6 +67,14 @@ pub fn with_mail(settings: Settings) -> Settings {
 /// The body of a refused form: `error` is the object with a message per field.
 pub fn malformed(error: &str) -> String {
     format!(r#"{{"message":"{MALFORMED}","error":[{error}]}}"#)
+}
+
+/// The routes of the admin API about one user. A test asks something of each of them, so that it is asked of a new one, too.
+pub fn routes_about_a_user() -> Vec<Route> {
+    let about_a_user = |route: &Route| route.path.starts_with("/api/admin/users/{user}");
+    let found: Vec<_> = routes().into_iter().filter(about_a_user).collect();
+    assert!(found.len() >= 16, "not all routes are found");
+    found
 }
 
 pub const SIGNING_KEYS: &str = "/api/admin/signing-keys";

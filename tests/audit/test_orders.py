@@ -1,4 +1,4 @@
-"""Every order leaves its event, which says who gave it and whom it concerns. orders.toml lists all commands and operations."""
+"""Every order leaves its event, which says who gave it and whom it concerns. tests/actions.toml lists all of them."""
 
 import json
 import sqlite3
@@ -9,7 +9,12 @@ import pytest
 from harness.wait import eventually
 from trail import PASSWORD, Client
 
-ORDERS = tomllib.loads(Path(__file__).with_name("orders.toml").read_text())
+TABLES = tomllib.loads((Path(__file__).parents[1] / "actions.toml").read_text())
+ACTIONS = TABLES["actions"]
+# What each order to a command leaves, by the action or, for a command that is none, by its words.
+COMMANDS = {name: (action["command"], action["leaves"]) for name, action in ACTIONS.items()} | {
+    command: (command, leaves) for command, leaves in TABLES["commands"].items()
+}
 ADA, BOB, GRACE = "ada@example.com", "bob@example.com", "grace@example.com"
 BCRYPT = "$2a$06$m0CrhHm10qJ3lXRY.5zDGO3rS2KdeeWLuGmsfGlMfOxih58VYVfxe"
 BY_OPERATOR = ["operator"]
@@ -57,67 +62,66 @@ def test_every_command_leaves_its_events(installation, tmp_path):
         trail = Trail(installation)
         given = set()
 
-        def order(command, *arguments, about=None):
+        def given_to_command(name, *arguments):
+            command, leaves = COMMANDS[name]
             installation.run(*command.split(), *arguments)
-            kinds, events = trail.kinds_of(BY_OPERATOR, len(ORDERS["commands"][command]))
-            assert kinds == sorted(ORDERS["commands"][command]), (command, kinds)
+            kinds, events = trail.kinds_of(BY_OPERATOR, len(leaves))
+            assert kinds == sorted(leaves), (name, kinds)
+            given.add(name)
+            return events
+
+        def order(name, *arguments, about=None):
+            events = given_to_command(name, *arguments)
             for event in events:
                 assert event["actor"]["name"] and event.get("subject") == about, event
-            given.add(command)
             return events
 
         ada = ada["id"]
-        for command in ("user verify", "user unverify", "user disable", "user enable", "user reset-code"):
-            order(command, ADA, about=ada)
-        order("user change", ADA, "--name", "Ada King", about=ada)
-        order("user grant", ADA, "staff", about=ada)
-        order("user revoke", ADA, "staff", about=ada)
-        order("user unlock", ADA, about=ada)
-        order("user factor reset", ADA, about=ada)
+        for name in ("verify an address", "user unverify", "disable a user", "enable a user", "make a reset code"):
+            order(name, ADA, about=ada)
+        order("change a user", ADA, "--name", "Ada King", about=ada)
+        order("grant a role", ADA, "staff", about=ada)
+        order("revoke a role", ADA, "staff", about=ada)
+        order("unlock a user", ADA, about=ada)
+        order("make a link that removes factors", ADA, about=ada)
         # Without a session, there is nothing to end.
         assert client.call("POST", "/api/auth/login", fields={"email": ADA, "password": PASSWORD})[0] == 200
         trail.new()
-        order("user logout", ADA, about=ada)
-        order("user require-new-password", ADA, about=ada)
-        order("user secure", ADA, about=ada)
-        (added,) = order_new(installation, trail, given, "user add", GRACE, "--name", "Grace")
+        order("end all sessions", ADA, about=ada)
+        order("require a new password", ADA, about=ada)
+        order("secure an account", ADA, about=ada)
+        order("export a user", tmp_path / "ada.json", "--user", ADA, about=ada)
+        # Nobody knows the subject of an order about somebody who does not exist before it.
+        (added,) = given_to_command("add a user", GRACE, "--name", "Grace")
         assert added["subject"]
-        order("user delete", GRACE, about=added["subject"])
-        (invited,) = order("user invite", "eve@example.com", "--role", "admin", "--print")
+        order("delete a user", GRACE, about=added["subject"])
+        (invited,) = order("invite", "eve@example.com", "--role", "admin", "--print")
         assert invited["details"]["roles"] == ["admin"]
-        order("user uninvite", "eve@example.com")
-        order("api-key create", "ci", "--scope", "users:read")
+        order("revoke an invitation", "eve@example.com")
+        order("make an API key", "ci", "--scope", "users:read")
         key = json.loads(installation.run("api-key", "list", "--json"))
-        order("api-key revoke", (key["keys"] if "keys" in key else key)[0]["id"])
-        kid = order("keys rotate")[0]["details"]["kid"]
-        order("keys revoke", kid)
-        order("audit export", tmp_path / "trail.jsonl")
-        order("export", tmp_path / "export.jsonl")
-        (imported, summary) = order_new(installation, trail, given, "import", tmp_path / "users.jsonl")
+        order("revoke an API key", (key["keys"] if "keys" in key else key)[0]["id"])
+        kid = order("rotate signing keys")[0]["details"]["kid"]
+        order("revoke a signing key", kid)
+        order("export the audit trail", tmp_path / "trail.jsonl")
+        order("export all users", tmp_path / "export.jsonl")
+        (imported, summary) = given_to_command("import users", tmp_path / "users.jsonl")
         assert summary["details"] == {"count": 1} and imported["subject"]
-        order("import drop", "--unused-for", "0s", about=imported["subject"])
+        order("drop imported hashes", "--unused-for", "0s", about=imported["subject"])
         with open(installation.folder / "doorward.toml", "a") as settings:
             settings.write("guards.door.allow = 'true'\n")
-        order("reload")
-        order("emergency", "--new-passwords", "none", "--yes")
-        order("backup", tmp_path / "backup")
+        order("reload guards")
+        order("revoke everything", "--new-passwords", "none", "--yes")
+        order("back up", tmp_path / "backup")
     # Without a server, too.
     trail.new()
-    order("backup", tmp_path / "again")
-    # Mail needs a server, which tests/mail has, and passwords are typed at a terminal, which tests/process has.
-    tested_elsewhere = {"mail retry", "migrate", "restore", "serve", "user set-password"}
-    with_events = {name for name, leaves in ORDERS["commands"].items() if isinstance(leaves, list)}
+    order("back up", tmp_path / "again")
+    # Mail needs a server, which tests/mail has, and passwords are typed at a terminal, which tests/process has. One session is ended
+    # as an operation.
+    tested_elsewhere = {"retry mail", "migrate", "restore", "serve", "set a password", "end a session"}
+    with_events = {name for name, (_, leaves) in COMMANDS.items() if isinstance(leaves, list)}
     assert given | tested_elsewhere == with_events
     assert installation.verify("--checkpoint", installation.checkpoints)["findings"] == []
-
-
-def order_new(installation, trail, given, command, *arguments):
-    """An order about somebody who does not exist before it."""
-    installation.run(*command.split(), *arguments)
-    kinds, events = trail.kinds_of(BY_OPERATOR, len(ORDERS["commands"][command]))
-    assert kinds == sorted(ORDERS["commands"][command]), (command, kinds)
-    given.add(command)
-    return events
 
 
 def test_every_operation_leaves_its_events(installation):
@@ -127,51 +131,51 @@ def test_every_operation_leaves_its_events(installation):
         installation.run("user", "grant", "admin@example.com", "admin")
         trail, given = Trail(installation), set()
 
-        def order(operation, path=None, fields=None, about=None):
-            method, pattern = operation.split()
-            status, body = client.call(method, path or pattern, admin["token"], fields)
-            assert status < 300, (operation, status, body)
-            kinds, events = trail.kinds_of(["user"], len(ORDERS["operations"][operation]))
-            assert kinds == ORDERS["operations"][operation], (operation, kinds)
+        def order(name, fields=None, about=None, **parameters):
+            method, path = ACTIONS[name]["api"].split()
+            path = path.format(user=about, **parameters)
+            status, body = client.call(method, path, admin["token"], fields)
+            assert status < 300, (name, status, body)
+            kinds, events = trail.kinds_of(["user"], len(ACTIONS[name]["leaves"]))
+            assert kinds == ACTIONS[name]["leaves"], (name, kinds)
             for event in events:
                 assert event["actor"]["id"] == admin["id"], event
                 assert event["address"] == "127.0.0.1" and event.get("subject") == about, event
-            given.add(operation)
+            given.add(name)
             return body
 
-        ada, user = ada["id"], "/api/admin/users/{user}"
-        path = f"/api/admin/users/{ada}"
-        order("POST " + user + "/unlock", path + "/unlock", about=ada)
-        order("PATCH " + user, path, {"name": "Ada King"}, about=ada)
-        order("GET " + user + "/export", path + "/export", about=ada)
-        order("PUT " + user + "/roles/{role}", path + "/roles/staff", about=ada)
-        order("DELETE " + user + "/roles/{role}", path + "/roles/staff", about=ada)
-        sessions = client.call("GET", path + "/sessions", admin["token"])[1]
+        ada = ada["id"]
+        order("unlock a user", about=ada)
+        order("change a user", {"name": "Ada King"}, about=ada)
+        order("verify an address", {"emailVerified": True}, about=ada)
+        order("export a user", about=ada)
+        order("grant a role", role="staff", about=ada)
+        order("revoke a role", role="staff", about=ada)
+        sessions = client.call("GET", f"/api/admin/users/{ada}/sessions", admin["token"])[1]
         session = (sessions["sessions"] if isinstance(sessions, dict) else sessions)[0]["id"]
-        order("DELETE " + user + "/sessions/{id}", f"{path}/sessions/{session}", about=ada)
-        order("POST " + user + "/password", path + "/password", {"password": PASSWORD + " 2"}, about=ada)
+        order("end a session", id=session, about=ada)
+        order("set a password", {"password": PASSWORD + " 2"}, about=ada)
         client.call("POST", "/api/auth/login", fields={"email": ADA, "password": PASSWORD + " 2"})
         trail.new()
-        order("DELETE " + user + "/sessions", path + "/sessions", about=ada)
-        order("POST " + user + "/reset-code", path + "/reset-code", about=ada)
-        order("POST " + user + "/factor-reset", path + "/factor-reset", about=ada)
-        order("POST " + user + "/require-new-password", path + "/require-new-password", about=ada)
-        order("POST " + user + "/secure", path + "/secure", about=ada)
-        order("DELETE " + user, path, about=ada)
-        order("POST /api/admin/signing-keys")
-        key = order("POST /api/admin/keys", fields={"name": "ci", "scopes": ["users:read"]})
-        key = key.get("id") or key["key"]["id"]
-        order("DELETE /api/admin/keys/{id}", f"/api/admin/keys/{key}")
+        order("end all sessions", about=ada)
+        order("make a reset code", about=ada)
+        order("make a link that removes factors", about=ada)
+        order("require a new password", about=ada)
+        order("secure an account", about=ada)
+        order("disable a user", {"disabled": True}, about=ada)
+        order("enable a user", {"disabled": False}, about=ada)
+        order("delete a user", about=ada)
+        order("rotate signing keys")
+        key = order("make an API key", {"name": "ci", "scopes": ["users:read"]})
+        order("revoke an API key", id=key.get("id") or key["key"]["id"])
         report = installation.verify()
         assert report["findings"] == [], report
     # Of the others, the ones with a body that is no JSON or that only the operator may give are tested as commands.
     as_commands = {
-        "GET /api/admin/audit/export", "GET /api/admin/backup", "POST /api/admin/emergency", "GET /api/admin/export",
-        "POST /api/admin/guards/reload", "DELETE /api/admin/imported-hashes", "POST /api/admin/import",
-        "POST /api/admin/invitations", "DELETE /api/admin/invitations/{invitation}", "POST /api/admin/users",
-        "DELETE /api/admin/signing-keys/{kid}", "POST /api/admin/mail/retry",
+        "export the audit trail", "back up", "revoke everything", "export all users", "reload guards", "drop imported hashes",
+        "import users", "invite", "revoke an invitation", "add a user", "revoke a signing key", "retry mail",
     }  # fmt: skip
-    with_events = {name for name, leaves in ORDERS["operations"].items() if isinstance(leaves, list)}
+    with_events = {name for name, action in ACTIONS.items() if isinstance(action["leaves"], list)}
     assert given | as_commands == with_events
 
 

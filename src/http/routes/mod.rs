@@ -197,7 +197,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::{access::guard::RESERVED_NAMES, event::expected, http::paths::GUARD_PREFIX};
+    use crate::{access::guard::RESERVED_NAMES, http::paths::GUARD_PREFIX};
 
     #[test]
     fn every_route_below_the_prefix_of_guards_reserves_its_name() {
@@ -212,16 +212,6 @@ mod tests {
     fn only_routes_of_the_development_server_have_its_prefix() {
         let prefix = crate::http::dev::PREFIX.trim_end_matches('/');
         assert!(!routes().iter().any(|route| route.path.starts_with(prefix)));
-    }
-
-    #[test]
-    fn every_operation_of_administrators_leaves_an_event_or_says_why_it_leaves_none() {
-        let all: BTreeSet<_> = routes()
-            .iter()
-            .filter(|route| route.path.starts_with("/api/admin/"))
-            .map(|route| format!("{} {}", route.method.as_str(), route.path))
-            .collect();
-        assert_eq!(expected::names_of("operations"), all);
     }
 
     #[test]
