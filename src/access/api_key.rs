@@ -24,7 +24,7 @@ use crate::{
         last_seen::{LastRecorded, LastSeenBuffer},
     },
     store::{self, Store},
-    user::{ApiKey, ApiKeyId, User, UserId},
+    user::{ApiKey, ApiKeyId, KeyState, User, UserId},
 };
 
 /// A refused key, if it is known, and why.
@@ -240,11 +240,10 @@ impl KeyHolder {
     /// Why it does not count anywhere.
     fn fault(&self, policy: FactorPolicy, now: Timestamp) -> Option<KeyFault> {
         let key = &self.key;
-        if key.revoked_at.is_some() {
-            return Some(KeyFault::Revoked);
-        }
-        if key.expires_at <= now {
-            return Some(KeyFault::Expired);
+        match key.state(now) {
+            KeyState::Revoked => return Some(KeyFault::Revoked),
+            KeyState::Expired => return Some(KeyFault::Expired),
+            KeyState::Valid => {}
         }
         match (key.kind(), &self.owner) {
             (KeyKind::Machine, _) => None,

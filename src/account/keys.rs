@@ -17,7 +17,7 @@ use crate::{
     network::Requester,
     store::{self, AddKey},
     throttle::OwnChange,
-    user::{ApiKey, ApiKeyId, KeyScopes, Name, User, UserId},
+    user::{ApiKey, ApiKeyId, KeyScopes, KeyState, Name, User, UserId},
 };
 
 /// How long a key is valid unless somebody says otherwise.
@@ -191,7 +191,7 @@ pub(crate) async fn valid_of_user(
     user: UserId,
 ) -> Result<Vec<ApiKey>, store::Error> {
     let mut keys = of_user(doorward, user).await?;
-    keys.retain(|key| key.revoked_at.is_none() && key.expires_at > doorward.now());
+    keys.retain(|key| key.state(doorward.now()) == KeyState::Valid);
     Ok(keys)
 }
 

@@ -31,7 +31,23 @@ pub struct ApiKey {
     pub revoked_at: Option<Timestamp>,
 }
 
+/// Whether a key still counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyState {
+    Valid,
+    Expired,
+    Revoked,
+}
+
 impl ApiKey {
+    pub fn state(&self, now: Timestamp) -> KeyState {
+        match self.revoked_at {
+            Some(_) => KeyState::Revoked,
+            None if self.expires_at <= now => KeyState::Expired,
+            None => KeyState::Valid,
+        }
+    }
+
     pub fn kind(&self) -> KeyKind {
         match self.owner {
             Some(_) => KeyKind::Personal,

@@ -11,7 +11,7 @@ mod version;
 
 pub(crate) use self::name::is_control;
 pub use self::{
-    api_key::{ApiKey, ApiKeyId, KeyScopes},
+    api_key::{ApiKey, ApiKeyId, KeyScopes, KeyState},
     email::{Email, EmailKey},
     factors::{FactorId, HeldFactors, Passkey, RecoveryDigest, StoredTotp, TrustedDevice},
     invitation::{Invitation, InvitationId},

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     clock::Timestamp,
-    user::{ApiKey, User},
+    user::{ApiKey, KeyState, User},
 };
 
 /// API keys of machines and people.
@@ -79,7 +79,7 @@ impl ApiKeys<'_> {
     fn row(&self, key: &ApiKey) -> Vec<Cell<'_>> {
         let (base, t) = (self.page.base, self.page.texts());
         let a = &t.admin;
-        let is_valid = key.revoked_at.is_none() && key.expires_at > self.now;
+        let state = key.state(self.now);
         let owner = match key.owner {
             None => Cell::Text(a.machine.into()),
             Some(id) => match self.users.iter().find(|user| user.id == id) {
@@ -102,12 +102,12 @@ impl ApiKeys<'_> {
             owner,
             scopes,
             last_used,
-            match key.revoked_at {
-                Some(_) => Cell::Tags(vec![Tag::bad(a.revoked)]),
-                None if !is_valid => Cell::Tags(vec![Tag::plain(a.expired)]),
-                None => Cell::Time(Moment::end(t, key.expires_at, self.now)),
+            match state {
+                KeyState::Revoked => Cell::Tags(vec![Tag::bad(a.revoked)]),
+                KeyState::Expired => Cell::Tags(vec![Tag::plain(a.expired)]),
+                KeyState::Valid => Cell::Time(Moment::end(t, key.expires_at, self.now)),
             },
-            if is_valid && self.may_write { revoke() } else { Cell::Nothing },
+            if state == KeyState::Valid && self.may_write { revoke() } else { Cell::Nothing },
         ]
     }
 }
