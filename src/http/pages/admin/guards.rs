@@ -39,21 +39,17 @@ pub(in crate::http) async fn show(visit: AdminVisit<GuardsRead>) -> Result<Respo
 /// All guards by name, and what each has decided.
 pub(super) fn rows<'a>(doorward: &Doorward, guards: &'a GuardSet) -> Vec<GuardRow<'a>> {
     let counted = doorward.counts().declared_guards();
-    let mut rows: Vec<_> = guards
-        .iter()
-        .map(|guard| {
-            let decisions = counted.iter().find(|(name, _)| *name == guard.name);
-            let count = |decision| decisions.map_or(0, |(_, decisions)| decisions.value(decision));
-            GuardRow {
-                guard,
-                admitted: count(Decision::Admitted),
-                refused: count(Decision::Refused),
-                only_reported: count(Decision::ReportOnly),
-            }
-        })
-        .collect();
-    rows.sort_by(|one, other| one.guard.name.cmp(&other.guard.name));
-    rows
+    let rows = guards.iter().map(|guard| {
+        let decisions = counted.iter().find(|(name, _)| *name == guard.name);
+        let count = |decision| decisions.map_or(0, |(_, decisions)| decisions.value(decision));
+        GuardRow {
+            guard,
+            admitted: count(Decision::Admitted),
+            refused: count(Decision::Refused),
+            only_reported: count(Decision::ReportOnly),
+        }
+    });
+    rows.collect()
 }
 
 /// `GET /admin/guards/{guard}`: with the parameter `user`, its decision about them.
