@@ -9,13 +9,10 @@ use axum::{
 use super::{
     decision::may_see_reason,
     text::Message,
-    view::{MessagePage, Refused, Why, WhyStep, html},
+    view::{MessagePage, Refused, html},
     visit::Visit,
 };
-use crate::{
-    access::{guard::Step, refusals::Refusal},
-    http::Error,
-};
+use crate::http::Error;
 
 pub(in crate::http) async fn show(
     visit: Visit,
@@ -53,22 +50,7 @@ pub(in crate::http) async fn show(
         decision: &refusal.id,
         decision_link: None,
         missing: refusal.missing.filter(|_| is_own || sees_reason),
-        why: sees_reason.then(|| why(&refusal)),
+        why: sees_reason.then_some(&refusal),
     };
     Ok(visit.page(StatusCode::OK, html(&page)))
-}
-
-fn why(refusal: &Refusal) -> Why<'_> {
-    let explanation = refusal.explanation.as_ref();
-    Why {
-        guard: &refusal.guard,
-        condition: refusal.condition.as_deref(),
-        cause: explanation.map(|explanation| step(&explanation.cause)),
-        steps: explanation
-            .map_or_else(Vec::new, |explanation| explanation.steps.iter().map(step).collect()),
-    }
-}
-
-fn step(step: &Step) -> WhyStep<'_> {
-    WhyStep { expression: &step.text, value: &step.value, depth: step.depth }
 }

@@ -3,11 +3,18 @@
 use askama::Template;
 
 use super::{
-    super::text::{FieldFault, FormError, Notice, Span, Texts},
+    super::text::{FieldFault, FormError, Notice, Span},
     PageContext,
     field::{Field, SignInWith, Summary},
 };
-use crate::{clock::Timestamp, fault::FaultKind, session::device::Device};
+use crate::{
+    clock::Timestamp,
+    fault::FaultKind,
+    session::{Session, SessionId, device::Device},
+};
+
+/// The most sessions on the page, which has to stay small.
+const MAX_SESSION_ROWS: usize = 6;
 
 /// The page of one's own account.
 #[derive(Clone, Template)]
@@ -39,10 +46,10 @@ pub struct Account<'a> {
     pub error: Option<FormError>,
     /// The form that was refused, with what was typed.
     pub failed: Option<FailedForm<'a>>,
-    /// The sessions used last, the latest first.
-    pub sessions: Vec<SessionRow<'a>>,
-    /// How many sessions are not shown.
-    pub more_sessions: usize,
+    /// All sessions of the person. Those that the page shows come first.
+    pub sessions: &'a [Session],
+    /// The session with which the page was asked for.
+    pub current: SessionId,
     /// The apps that admit the person.
     pub apps: Vec<AppLink<'a>>,
     /// For how many days the audit trail keeps what happened to a deleted account; `None` is for ever.
@@ -99,20 +106,6 @@ pub enum FailedForm<'a> {
     },
 }
 
-/// One session of the person.
-#[derive(Clone)]
-pub struct SessionRow<'a> {
-    /// The id, as the form to end it sends it.
-    pub id: String,
-    /// The `User-Agent` header of the sign-in.
-    pub user_agent: &'a str,
-    /// The address of the client.
-    pub address: String,
-    pub last_seen: Timestamp,
-    /// Whether this page was asked for with it.
-    pub is_current: bool,
-}
-
 /// An app that admits the person.
 #[derive(Clone, Copy)]
 pub struct AppLink<'a> {
@@ -138,7 +131,8 @@ struct Unconfirmed<'a> {
 
 /// A session in words.
 struct Row<'a> {
-    session: &'a SessionRow<'a>,
+    session: &'a Session,
+    is_current: bool,
     device: String,
     ago: String,
     exact: String,
@@ -197,7 +191,19 @@ impl Account<'_> {
     }
 
     fn session_rows(&self) -> impl Iterator<Item = Row<'_>> {
-        self.sessions.iter().map(|session| Row::new(session, self.page.texts(), self.now))
+        let t = self.page.texts();
+        self.sessions.iter().take(MAX_SESSION_ROWS).map(move |session| Row {
+            session,
+            is_current: session.id == self.current,
+            device: Device::of(&session.client.user_agent).in_words(t.language),
+            ago: t.ago(Span::between(session.last_seen_at, self.now)),
+            exact: t.language.moment(session.last_seen_at.millis()),
+        })
+    }
+
+    /// How many sessions are not shown.
+    fn more_sessions(&self) -> usize {
+        self.sessions.len().saturating_sub(MAX_SESSION_ROWS)
     }
 
     /// The address that has to be verified, if a mail can be sent to it.
@@ -231,16 +237,5 @@ impl Account<'_> {
     fn is_delete_open(&self) -> bool {
         let is_open = self.open == Some(OpenForm::Delete);
         is_open || matches!(self.failed, Some(FailedForm::Delete { .. }))
-    }
-}
-
-impl<'a> Row<'a> {
-    fn new(session: &'a SessionRow<'a>, t: &Texts, now: Timestamp) -> Self {
-        Self {
-            session,
-            device: Device::of(session.user_agent).in_words(t.language),
-            ago: t.ago(Span::between(session.last_seen, now)),
-            exact: t.language.moment(session.last_seen.millis()),
-        }
     }
 }

@@ -2,11 +2,13 @@
 
 use askama::Template;
 
-use super::{
-    super::text::{Span, Texts},
-    PageContext,
+use super::{super::text::Span, PageContext};
+use crate::{
+    account::{activity::By, audit::AuditEvent},
+    clock::Timestamp,
+    session::device::Device,
+    user::UserId,
 };
-use crate::{audit::Record, clock::Timestamp, session::device::Device};
 
 /// The most events on the page, which has to stay small.
 pub const MAX_ACTIVITY_ROWS: usize = 25;
@@ -18,31 +20,12 @@ pub struct Activity<'a> {
     pub page: PageContext<'a>,
     /// The time of the request.
     pub now: Timestamp,
-    pub rows: Vec<ActivityRow<'a>>,
+    pub person: UserId,
+    pub events: &'a [AuditEvent],
     /// Whether newer events are on a page before.
     pub is_continued: bool,
     /// Where the next page begins.
     pub next: Option<String>,
-}
-
-/// An event.
-#[derive(Clone)]
-pub struct ActivityRow<'a> {
-    pub at: Timestamp,
-    pub record: &'a Record,
-    pub by: ActivityBy,
-    /// Where the request came from, if the person may know it.
-    pub user_agent: Option<&'a str>,
-    pub address: Option<&'a str>,
-}
-
-/// Who has caused an event.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum ActivityBy {
-    Person,
-    Unknown,
-    Administrator,
-    Service,
 }
 
 /// An event in words.
@@ -59,28 +42,29 @@ struct Row {
 
 impl Activity<'_> {
     fn rows(&self) -> impl Iterator<Item = Row> {
-        self.rows.iter().map(|row| Row::new(row, self.page.texts(), self.now))
+        self.events.iter().map(|event| self.row(event))
     }
-}
 
-impl Row {
-    fn new(row: &ActivityRow<'_>, t: &Texts, now: Timestamp) -> Self {
-        let ActivityRow { at, record, by, user_agent, address } = row;
-        let by = match by {
-            ActivityBy::Person => None,
-            ActivityBy::Unknown => Some(t.by_unknown),
-            ActivityBy::Administrator => Some(t.by_administrator),
-            ActivityBy::Service => Some(t.by_service),
+    fn row(&self, event: &AuditEvent) -> Row {
+        let (t, record, at) = (self.page.texts(), &event.record, event.id.time());
+        let by = By::of(&record.actor, self.person);
+        let who = match by {
+            By::You => None,
+            By::Unknown => Some(t.by_unknown),
+            By::Administrator => Some(t.by_administrator),
+            By::Service => Some(t.by_service),
         };
-        let device = user_agent.map(|text| Device::of(text).in_words(t.language));
-        let parts = [by.map(str::to_owned), device, address.map(str::to_owned)];
-        Self {
+        let device = record.user_agent.as_deref().map(|text| Device::of(text).in_words(t.language));
+        let client = [device, record.address.clone()].into_iter().flatten();
+        let client = client.filter(|_| by.is_shown_with_client());
+        let parts = who.map(str::to_owned).into_iter().chain(client);
+        Row {
             what: record.words(t.language).0,
             is_failure: record.is_failure(),
-            origin: parts.into_iter().flatten().map(|part| format!("{part} · ")).collect(),
+            origin: parts.map(|part| format!("{part} · ")).collect(),
             minute: at.to_minute(),
             exact: t.language.moment(at.millis()),
-            ago: t.ago(Span::between(*at, now)),
+            ago: t.ago(Span::between(at, self.now)),
         }
     }
 }

@@ -3,24 +3,24 @@
 use askama::Template;
 
 use super::{
-    super::text::{FieldFault, FormError, Notice, Span, Texts},
+    super::text::{FieldFault, FormError, Notice, Span},
     PageContext,
     field::{Field, Summary},
 };
-use crate::clock::Timestamp;
+use crate::{clock::Timestamp, user::Invitation};
 
 /// The most invitations on the page, which has to stay small.
-pub const MAX_INVITATION_ROWS: usize = 20;
+const MAX_INVITATION_ROWS: usize = 20;
 
 /// The page on which a person invites others.
 #[derive(Clone, Template)]
 #[template(path = "invitations.html", whitespace = "minimize")]
 pub struct Invitations<'a> {
     pub page: PageContext<'a>,
-    /// The invitations of the person, by address.
-    pub rows: Vec<InvitationRow<'a>>,
-    /// Whether there are more than the page shows.
-    pub has_more: bool,
+    /// The time of the request.
+    pub now: Timestamp,
+    /// The invitations of the person that were not used yet, by address.
+    pub invitations: &'a [Invitation],
     /// The invitation that was just made, to be handed over.
     pub ticket: Option<Ticket<'a>>,
     /// The address as it was typed.
@@ -41,25 +41,13 @@ pub struct Ticket<'a> {
     pub code: &'a str,
 }
 
-/// An invitation that was not used yet.
-#[derive(Clone)]
-pub struct InvitationRow<'a> {
-    /// The id, as the form to revoke it sends it.
-    pub id: String,
-    /// Who is invited.
-    pub email: &'a str,
-    pub expires: Timestamp,
-    /// The time of the request.
-    pub now: Timestamp,
-}
-
 impl<'a> Invitations<'a> {
     /// A page that shows no invitation, and no form that was sent.
     pub fn new(page: PageContext<'a>) -> Self {
         Self {
             page,
-            rows: Vec::new(),
-            has_more: false,
+            now: Timestamp::from_seconds(0),
+            invitations: &[],
             ticket: None,
             email: "",
             notice: None,
@@ -76,13 +64,21 @@ impl<'a> Invitations<'a> {
         let summary = Summary::of(t, self.error, &mut [&mut email], None);
         (summary, email)
     }
-}
 
-impl InvitationRow<'_> {
-    /// Until when it is valid, and for how long if that is less than a day.
-    fn validity(&self, t: &Texts) -> String {
-        let exact = t.language.moment(self.expires.millis());
-        match Span::between(self.now, self.expires) {
+    /// The invitations that the page shows.
+    fn shown(&self) -> impl Iterator<Item = &Invitation> {
+        self.invitations.iter().take(MAX_INVITATION_ROWS)
+    }
+
+    fn has_more(&self) -> bool {
+        self.invitations.len() > MAX_INVITATION_ROWS
+    }
+
+    /// Until when an invitation is valid, and for how long if that is less than a day.
+    fn validity(&self, invitation: &Invitation) -> String {
+        let t = self.page.texts();
+        let exact = t.language.moment(invitation.expires_at.millis());
+        match Span::between(self.now, invitation.expires_at) {
             span @ (Span::Seconds(_) | Span::Minutes(_) | Span::Hours(_)) => {
                 format!("{} ({exact})", t.still_valid(span))
             }

@@ -3,14 +3,18 @@
 use askama::Template;
 
 use super::{
-    super::text::{FieldFault, FormError, Notice, Span, Texts},
+    super::text::{FieldFault, FormError, Notice, Span},
     PageContext,
     field::{Field, Summary},
 };
-use crate::clock::Timestamp;
+use crate::{
+    access::guard::Guard,
+    clock::Timestamp,
+    user::{ApiKey, KeyState},
+};
 
 /// The most keys on the page, which has to stay small.
-pub const MAX_KEY_ROWS: usize = 20;
+const MAX_KEY_ROWS: usize = 20;
 
 /// The page with the API keys of a person.
 #[derive(Clone, Template)]
@@ -21,14 +25,13 @@ pub struct Keys<'a> {
     pub now: Timestamp,
     /// Whether the person has just proved who they are, and may make a key.
     pub is_fresh: bool,
-    /// The apps that take keys.
-    pub apps: Vec<KeyApp<'a>>,
+    /// The guards of the apps that take keys.
+    pub apps: Vec<&'a Guard>,
     /// How many days a key can be valid.
     pub days: &'a [u64],
     pub chosen_days: u64,
-    pub rows: Vec<KeyRow<'a>>,
-    /// Whether there are more than the page shows.
-    pub has_more: bool,
+    /// The keys of the person, each with the apps that it is for; `None` for every app.
+    pub keys: Vec<(&'a ApiKey, Option<String>)>,
     /// The key that was just made.
     pub made: Option<&'a str>,
     /// The name as it was typed.
@@ -48,8 +51,7 @@ impl<'a> Keys<'a> {
             apps: Vec::new(),
             days: &[],
             chosen_days: 0,
-            rows: Vec::new(),
-            has_more: false,
+            keys: Vec::new(),
             made: None,
             name: "",
             notice: None,
@@ -70,54 +72,33 @@ impl<'a> Keys<'a> {
         let summary = Summary::of(t, self.error, &mut [&mut name], None);
         (summary, name)
     }
-}
 
-/// An app that takes keys.
-#[derive(Clone, Copy)]
-pub struct KeyApp<'a> {
-    /// The name of its guard.
-    pub guard: &'a str,
-    pub title: &'a str,
-}
-
-#[derive(Clone)]
-pub struct KeyRow<'a> {
-    /// The id, as the form to revoke it sends it.
-    pub id: String,
-    pub name: &'a str,
-    /// What it is for; `None` for every app.
-    pub app: Option<String>,
-    pub state: KeyState,
-    pub last_used: Option<Timestamp>,
-    pub expires: Timestamp,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum KeyState {
-    Valid,
-    Expired,
-    Revoked,
-}
-
-impl KeyRow<'_> {
-    fn is_valid(&self) -> bool {
-        self.state == KeyState::Valid
+    /// The keys that the page shows, each with the apps that it is for and whether it still counts.
+    fn shown(&self) -> impl Iterator<Item = (&ApiKey, Option<&str>, KeyState)> {
+        let shown = self.keys.iter().take(MAX_KEY_ROWS);
+        shown.map(|(key, apps)| (*key, apps.as_deref(), key.state(self.now)))
     }
 
-    /// What it is for, and when it was used.
-    fn in_words(&self, t: &Texts, now: Timestamp) -> String {
-        let app = self.app.as_deref().unwrap_or(t.keys.every_app);
-        let used = match self.last_used {
-            Some(used) => t.factors.used(&t.ago(Span::between(used, now))),
+    fn has_more(&self) -> bool {
+        self.keys.len() > MAX_KEY_ROWS
+    }
+
+    /// What a key is for, and when it was used.
+    fn key_in_words(&self, key: &ApiKey, apps: Option<&str>) -> String {
+        let t = self.page.texts();
+        let apps = apps.unwrap_or(t.keys.every_app);
+        let used = match key.last_used_at {
+            Some(used) => t.factors.used(&t.ago(Span::between(used, self.now))),
             None => t.factors.never_used.into(),
         };
-        format!("{app}, {used}")
+        format!("{apps}, {used}")
     }
 
-    fn validity(&self, t: &Texts) -> String {
+    fn validity(&self, key: &ApiKey, state: KeyState) -> String {
+        let t = self.page.texts();
         // With the year: a key may be valid for longer than one.
-        let time = t.language.time(self.expires.millis());
-        match self.state {
+        let time = t.language.time(key.expires_at.millis());
+        match state {
             KeyState::Valid => t.valid_until(&time),
             KeyState::Expired => t.keys.expired(&time),
             KeyState::Revoked => t.keys.revoked(&time),

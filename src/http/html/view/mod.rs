@@ -31,8 +31,8 @@ use askama::Template;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 pub use self::{
-    account::{Account, AppLink, Confirm, FailedForm, OpenForm, SessionRow},
-    activity::{Activity, ActivityBy, ActivityRow, MAX_ACTIVITY_ROWS},
+    account::{Account, AppLink, Confirm, FailedForm, OpenForm},
+    activity::{Activity, MAX_ACTIVITY_ROWS},
     admin::{
         AdminInvitations, ApiKeys, AuditTrail, EmergencyDone, Frame, GuardPage, GuardRow, Guards,
         MAX_USER_SESSIONS, MailQueue, NewUserPage, Overview, Place, RefusalPage, Refusals,
@@ -40,17 +40,17 @@ pub use self::{
     },
     branding::Branding,
     docs::Docs,
-    invitations::{InvitationRow, Invitations, MAX_INVITATION_ROWS, Ticket},
-    keys::{KeyApp, KeyRow, KeyState, Keys, MAX_KEY_ROWS},
+    invitations::{Invitations, Ticket},
+    keys::Keys,
     mail_request::{MailRequest, MailRequestKind},
     message::MessagePage,
     one_time::{CodeEntry, OneTimeForm, OneTimeKind},
     passkey_button::Signal,
     prove::{Prove, ProveFor},
     recovery_codes::{NewRecoveryCode, RecoveryCodes},
-    refused::{Refused, Why, WhyStep},
+    refused::Refused,
     script::SCRIPT,
-    security::{DeviceRow, MAX_DEVICE_ROWS, PasskeyRow, Security},
+    security::Security,
     set_up::{AddPasskey, EditPasskey, RemoveFactor, SetUpTotp},
     sign_in::SignIn,
     sign_out::SignOut,

@@ -4,7 +4,10 @@ use askama::Template;
 use percent_encoding::utf8_percent_encode;
 
 use super::{super::text::LinkTo, KEPT, PageContext, branding::Contact};
-use crate::access::guard::Missing;
+use crate::access::{
+    guard::{Explanation, Missing},
+    refusals::Refusal,
+};
 
 /// The page about a request that a guard refused, for the person who was refused and for operators. It is also served on
 /// the host of the app, so all its links are absolute there.
@@ -28,39 +31,8 @@ pub struct Refused<'a> {
     pub decision_link: Option<&'a str>,
     /// What the person lacks and can reach, for them and for operators.
     pub missing: Option<Missing>,
-    /// The reason. Only operators may see it.
-    pub why: Option<Why<'a>>,
-}
-
-/// Why a guard refused a request.
-#[derive(Clone, Default)]
-pub struct Why<'a> {
-    pub guard: &'a str,
-    pub condition: Option<&'a str>,
-    /// The part of the condition that decided.
-    pub cause: Option<WhyStep<'a>>,
-    /// All parts of the condition, starting with the whole.
-    pub steps: Vec<WhyStep<'a>>,
-}
-
-/// One part of a condition.
-#[derive(Clone, Copy)]
-pub struct WhyStep<'a> {
-    /// The text of the part.
-    pub expression: &'a str,
-    /// Its value, or the error.
-    pub value: &'a str,
-    /// The nesting depth.
-    pub depth: usize,
-}
-
-impl WhyStep<'_> {
-    /// Deeper parts are indented no further: the table has to fit on a phone.
-    const MAX_DEPTH: usize = 8;
-
-    fn indent(&self) -> String {
-        "  ".repeat(self.depth.min(Self::MAX_DEPTH))
-    }
+    /// The refusal with its reason. Only operators may see it.
+    pub why: Option<&'a Refusal>,
 }
 
 impl Refused<'_> {
@@ -70,6 +42,11 @@ impl Refused<'_> {
             true => t.refused_heading(self.app),
             false => t.refused_other_heading(self.app),
         }
+    }
+
+    /// The parts of the condition with their values.
+    fn explanation(&self) -> Option<&Explanation> {
+        self.why?.explanation.as_ref()
     }
 
     /// Whom the person can ask: the address of the link and its words. A mail has the id of the decision in its subject.
@@ -84,4 +61,10 @@ impl Refused<'_> {
             Contact::Link(url) => (url.clone(), url.trim_start_matches("https://")),
         })
     }
+}
+
+/// What indents a part of a condition. Deeper parts are indented no further: the table has to fit on a phone.
+pub(super) fn indentation(depth: usize) -> String {
+    const MAX_DEPTH: usize = 8;
+    "  ".repeat(depth.min(MAX_DEPTH))
 }

@@ -8,10 +8,15 @@ use super::{
     field::Summary,
     passkey_button::{Signal, SignalElement},
 };
-use crate::{clock::Timestamp, session::device::Device};
+use crate::{
+    clock::Timestamp,
+    credential::factor::FactorKind,
+    session::device::Device,
+    user::{Passkey, StoredTotp, TrustedDevice},
+};
 
 /// The most trusted browsers on the page, which has to stay small.
-pub const MAX_DEVICE_ROWS: usize = 6;
+const MAX_DEVICE_ROWS: usize = 6;
 
 /// The page with the second factors of a person.
 #[derive(Clone, Template)]
@@ -36,41 +41,21 @@ pub struct Security<'a> {
     pub offers_totp: bool,
     /// Whether there are keys, or apps that take them.
     pub has_keys: bool,
-    pub passkeys: Vec<PasskeyRow<'a>>,
-    /// When the authenticator app was set up, and when it was used last.
-    pub totp: Option<(Timestamp, Option<Timestamp>)>,
+    pub passkeys: &'a [Passkey],
+    /// The authenticator app.
+    pub totp: Option<&'a StoredTotp>,
     /// The number that is left.
     pub recovery_codes: usize,
-    pub devices: Vec<DeviceRow<'a>>,
-    pub has_more_devices: bool,
+    /// The browsers that the person trusts, the oldest first.
+    pub devices: &'a [TrustedDevice],
     pub signal: Option<Signal<'a>>,
     pub notice: Option<Notice>,
     pub error: Option<FormError>,
 }
 
-/// A passkey or a security key.
-#[derive(Clone)]
-pub struct PasskeyRow<'a> {
-    pub id: String,
-    pub name: &'a str,
-    pub is_key: bool,
-    pub is_synced: bool,
-    pub created: Timestamp,
-    pub last_used: Option<Timestamp>,
-}
-
-/// A browser that the person trusts.
-#[derive(Clone)]
-pub struct DeviceRow<'a> {
-    pub id: String,
-    pub user_agent: &'a str,
-    pub address: String,
-    pub expires: Timestamp,
-}
-
 /// A trusted browser in words.
 struct Row<'a> {
-    device: &'a DeviceRow<'a>,
+    device: &'a TrustedDevice,
     name: String,
     until: String,
 }
@@ -98,12 +83,22 @@ impl Security<'_> {
 
     /// When the authenticator app was set up and used.
     fn totp_in_words(&self) -> Option<String> {
-        let (created, used) = self.totp?;
-        Some(in_words(self.page.texts(), created, used, self.now))
+        let StoredTotp { created_at, last_used_at, .. } = self.totp?;
+        Some(in_words(self.page.texts(), *created_at, *last_used_at, self.now))
     }
 
+    /// The browsers that the page shows, the latest first.
     fn device_rows(&self) -> impl Iterator<Item = Row<'_>> {
-        self.devices.iter().map(|device| Row::new(device, self.page.texts()))
+        let t = self.page.texts();
+        self.devices.iter().rev().take(MAX_DEVICE_ROWS).map(move |device| Row {
+            device,
+            name: Device::of(&device.client.user_agent).in_words(t.language),
+            until: t.factors.trusted_until(&t.language.moment(device.expires_at.millis())),
+        })
+    }
+
+    fn has_more_devices(&self) -> bool {
+        self.devices.len() > MAX_DEVICE_ROWS
     }
 
     fn has_factor(&self) -> bool {
@@ -111,14 +106,14 @@ impl Security<'_> {
     }
 }
 
-impl PasskeyRow<'_> {
-    /// What kind it is, and when it was added and used.
-    pub(super) fn in_words(&self, t: &Texts, now: Timestamp) -> String {
-        let f = &t.factors;
-        let kind = if self.is_key { f.key } else { f.passkey };
-        let place = if self.is_synced { f.is_synced } else { f.is_on_device };
-        let place = if self.is_key { String::new() } else { format!("{place}, ") };
-        format!("{kind}, {place}{}", in_words(t, self.created, self.last_used, now))
+/// What kind of passkey it is, and when it was added and used.
+pub(super) fn passkey_in_words(passkey: &Passkey, t: &Texts, now: Timestamp) -> String {
+    let f = &t.factors;
+    let times = in_words(t, passkey.created_at, passkey.last_used_at, now);
+    match (passkey.kind(), passkey.backed_up) {
+        (FactorKind::SecurityKey, _) => format!("{}, {times}", f.key),
+        (_, true) => format!("{}, {}, {times}", f.passkey, f.is_synced),
+        (_, false) => format!("{}, {}, {times}", f.passkey, f.is_on_device),
     }
 }
 
@@ -129,14 +124,4 @@ fn in_words(t: &Texts, created: Timestamp, used: Option<Timestamp>, now: Timesta
         None => t.factors.never_used.into(),
     };
     format!("{}, {used}", t.factors.added(&ago(created)))
-}
-
-impl<'a> Row<'a> {
-    fn new(device: &'a DeviceRow<'a>, t: &Texts) -> Self {
-        Self {
-            device,
-            name: Device::of(device.user_agent).in_words(t.language),
-            until: t.factors.trusted_until(&t.language.moment(device.expires.millis())),
-        }
-    }
 }

@@ -4,11 +4,12 @@ use askama::Template;
 
 use super::{
     super::text::{FieldFault, FormError},
-    PageContext, PasskeyRow, SCRIPT,
+    PageContext, SCRIPT,
     field::{Field, Summary},
     passkey_button::{NoScript, PasskeyButton},
+    security::passkey_in_words,
 };
-use crate::{clock::Timestamp, credential::qr::QrPath};
+use crate::{clock::Timestamp, credential::qr::QrPath, user::Passkey};
 
 /// The page that adds a passkey or a security key.
 #[derive(Clone, Template)]
@@ -74,7 +75,7 @@ pub struct EditPasskey<'a> {
     pub page: PageContext<'a>,
     /// The time of the request.
     pub now: Timestamp,
-    pub passkey: PasskeyRow<'a>,
+    pub passkey: &'a Passkey,
     /// The name as it was typed.
     pub typed: &'a str,
     pub error: Option<FormError>,
@@ -97,8 +98,8 @@ impl EditPasskey<'_> {
 #[template(path = "remove_factor.html", whitespace = "minimize")]
 pub struct RemoveFactor<'a> {
     pub page: PageContext<'a>,
-    /// The id and the name of a passkey or a security key. Else it is the authenticator app.
-    pub passkey: Option<(&'a str, &'a str)>,
+    /// The passkey or security key. Else it is the authenticator app.
+    pub passkey: Option<&'a Passkey>,
     /// Whether the person holds no other.
     pub is_last: bool,
 }
@@ -106,7 +107,7 @@ pub struct RemoveFactor<'a> {
 impl RemoveFactor<'_> {
     fn heading(&self) -> String {
         let f = &self.page.texts().factors;
-        f.remove_question(self.passkey.map_or(f.app, |(_, name)| name))
+        f.remove_question(self.passkey.map_or(f.app, |passkey| &passkey.name))
     }
 
     fn explanation(&self) -> &'static str {
@@ -127,7 +128,7 @@ impl RemoveFactor<'_> {
     /// The page that shows what was not removed.
     fn back(&self) -> String {
         match self.passkey {
-            Some((id, _)) => format!("/account/security/passkeys/{id}"),
+            Some(passkey) => format!("/account/security/passkeys/{}", passkey.id),
             None => "/account/security".into(),
         }
     }

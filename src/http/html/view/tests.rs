@@ -10,12 +10,21 @@ use super::{
     *,
 };
 use crate::{
-    access::guard::{Ask, Missing},
-    account::Error as Reason,
-    audit::Record,
+    access::{
+        guard::{Ask, Declaration, Guard, Missing},
+        refusals::Refusal,
+    },
+    account::{Error as Reason, audit::AuditEvent},
     clock::Timestamp,
+    event::EventId,
     fault::FaultKind,
     http::{account_error::Answers, form_problem::FormAnswer},
+    network::ClientInfo,
+    session::Session,
+    user::{
+        ApiKey, ApiKeyId, Email, FactorId, Invitation, InvitationId, KeyScopes, Passkey, Roles,
+        StoredTotp, TrustedDevice, UserId,
+    },
 };
 
 const NOW: Timestamp = Timestamp::from_seconds(1_800_000_000);
@@ -70,17 +79,24 @@ const AGENTS: [&str; 5] = [
     "",
 ];
 
-fn account(page: PageContext<'_>, sessions: usize) -> Account<'_> {
-    let session = |number: usize| SessionRow {
-        id: format!("00000000-0000-4000-8000-{number:012}"),
-        user_agent: AGENTS[number % AGENTS.len()],
-        address: match number % 2 {
-            0 => format!("192.0.2.{number}"),
-            _ => format!("2001:db8:85a3:8d3:1319:8a2e:370:{:x}", 0x7300 + number),
-        },
-        last_seen: NOW - Duration::from_secs(11 * 60 * (number as u64).pow(4)),
-        is_current: number == 0,
+fn client(number: usize) -> ClientInfo {
+    let address = match number % 2 {
+        0 => format!("192.0.2.{number}"),
+        _ => format!("2001:db8:85a3:8d3:1319:8a2e:370:{:x}", 0x7300 + number),
     };
+    let user_agent = AGENTS[number % AGENTS.len()].into();
+    ClientInfo { address: address.parse().unwrap(), user_agent }
+}
+
+static SESSIONS: LazyLock<Vec<Session>> = LazyLock::new(|| {
+    let begun = |number: usize| {
+        let ago = Duration::from_secs(11 * 60 * (number.min(9) as u64).pow(4));
+        Session::new(UserId::random(), client(number), NOW - ago, Duration::from_secs(86_400))
+    };
+    (0..98).map(begun).collect()
+});
+
+fn account(page: PageContext<'_>, sessions: usize) -> Account<'_> {
     Account {
         page,
         now: NOW,
@@ -97,8 +113,8 @@ fn account(page: PageContext<'_>, sessions: usize) -> Account<'_> {
         notice: None,
         error: None,
         failed: None,
-        sessions: (0..sessions).map(session).collect(),
-        more_sessions: 0,
+        sessions: &SESSIONS[..sessions],
+        current: SESSIONS[0].id,
         apps: vec![
             AppLink { title: "Reports", url: "https://reports.example.com/" },
             AppLink { title: "Wiki", url: "https://wiki.example.org/" },
@@ -110,20 +126,31 @@ fn account(page: PageContext<'_>, sessions: usize) -> Account<'_> {
     }
 }
 
-fn invitations(page: PageContext<'_>) -> Vec<(&'static str, Invitations<'_>)> {
-    let row = |number: usize| InvitationRow {
-        id: format!("00000000-0000-4000-8000-{number:012}"),
-        email: "grace.hopper@example.com",
-        expires: NOW + Duration::from_secs(number as u64 * 7 * 60 * 60),
-        now: NOW,
+static INVITATIONS: LazyLock<Vec<Invitation>> = LazyLock::new(|| {
+    let invitation = |number: u64| Invitation {
+        id: InvitationId::random(),
+        email: Email::parse("grace.hopper@example.com".into()).unwrap(),
+        roles: Roles::default(),
+        invited_by: None,
+        is_mailed: true,
+        created_at: NOW,
+        expires_at: NOW + Duration::from_secs(number * 7 * 60 * 60),
+        guesses: 0,
     };
-    let some =
-        |count| Invitations { rows: (0..count).map(row).collect(), ..Invitations::new(page) };
+    (0..30).map(invitation).collect()
+});
+
+fn invitations(page: PageContext<'_>) -> Vec<(&'static str, Invitations<'_>)> {
+    let some = |count| Invitations {
+        now: NOW,
+        invitations: &INVITATIONS[..count],
+        ..Invitations::new(page)
+    };
     vec![
         ("invitations-none", Invitations::new(page)),
         ("invitations", Invitations { notice: Some(Notice::Invited), ..some(2) }),
         ("invitations-revoked", Invitations { notice: Some(Notice::InvitationRevoked), ..some(1) }),
-        ("invitations-many", Invitations { has_more: true, ..some(MAX_INVITATION_ROWS) }),
+        ("invitations-many", some(30)),
         (
             "invitations-ticket",
             Invitations {
@@ -148,28 +175,60 @@ fn invitations(page: PageContext<'_>) -> Vec<(&'static str, Invitations<'_>)> {
     ]
 }
 
+/// Guards with these names and titles.
+static GUARDS: LazyLock<[Guard; 3]> = LazyLock::new(|| {
+    let declared =
+        || Declaration { name: "app".into(), allow: "true".into(), ..Default::default() };
+    [("calendar", "Calendar"), ("wiki", "Wiki of the whole company"), (HOSTILE, HOSTILE)].map(
+        |(name, title)| {
+            let guard = Guard::declare(declared());
+            let mut guard = guard.unwrap_or_else(|_| panic!("is valid"));
+            (guard.name, guard.title) = (name.into(), title.into());
+            guard
+        },
+    )
+});
+
+fn key(number: u64, name: &str) -> ApiKey {
+    ApiKey {
+        id: ApiKeyId::random(),
+        owner: Some(UserId::random()),
+        name: name.into(),
+        scopes: KeyScopes::default(),
+        condition: None,
+        two_factors: false,
+        created_at: NOW,
+        expires_at: match number % 3 {
+            1 => NOW,
+            _ => NOW + Duration::from_secs((number + 1) * 7 * 60 * 60),
+        },
+        last_used_at: (number > 0).then(|| NOW - Duration::from_secs(number * 3000)),
+        revoked_at: (number % 3 == 2).then_some(NOW),
+    }
+}
+
+/// Every third is valid, has expired, or was revoked.
+static KEYS: LazyLock<Vec<ApiKey>> = LazyLock::new(|| {
+    let names = ["Backup of the calendar", "laptop", "phone"].into_iter().cycle();
+    (0..30).zip(names).map(|(number, name)| key(number, name)).collect()
+});
+
+static HOSTILE_KEY: LazyLock<ApiKey> = LazyLock::new(|| key(0, HOSTILE));
+
 fn keys(page: PageContext<'_>) -> Vec<(&'static str, Keys<'_>)> {
-    let row = |number: usize| KeyRow {
-        id: format!("00000000-0000-4000-8000-{number:012}"),
-        name: ["Backup of the calendar", "laptop", "phone"][number % 3],
-        app: (number % 2 == 1).then(|| "Wiki of the whole company".into()),
-        state: [KeyState::Valid, KeyState::Expired, KeyState::Revoked][number % 3],
-        last_used: (number > 0).then(|| NOW - Duration::from_secs(number as u64 * 3000)),
-        expires: NOW + Duration::from_secs(number as u64 * 7 * 60 * 60),
-    };
+    let app = |number: usize| (number % 2 == 1).then(|| "Wiki of the whole company".into());
     let none = Keys {
         now: NOW,
         is_fresh: true,
-        apps: vec![
-            KeyApp { guard: "calendar", title: "Calendar" },
-            KeyApp { guard: "wiki", title: "Wiki of the whole company" },
-        ],
+        apps: vec![&GUARDS[0], &GUARDS[1]],
         days: &[30, 90, 365],
         chosen_days: 90,
         ..Keys::new(page)
     };
-    let some = |count| Keys { rows: (0..count).map(row).collect(), ..none.clone() };
-    let apps = (0..20).map(|_| KeyApp { guard: "photos", title: "Photos of the family" });
+    let some = |count| Keys {
+        keys: KEYS[..count].iter().enumerate().map(|(at, key)| (key, app(at))).collect(),
+        ..none.clone()
+    };
     vec![
         ("keys-none", none.clone()),
         ("keys-no-apps", Keys { apps: Vec::new(), ..none.clone() }),
@@ -189,14 +248,14 @@ fn keys(page: PageContext<'_>) -> Vec<(&'static str, Keys<'_>)> {
             },
         ),
         ("keys-too-many", Keys { error: error_of(Reason::TooManyKeys), ..some(3) }),
-        ("keys-most", Keys { apps: apps.collect(), has_more: true, ..some(MAX_KEY_ROWS) }),
+        ("keys-most", Keys { apps: vec![&GUARDS[1]; 20], ..some(30) }),
         (
             "keys-hostile",
             Keys {
                 name: HOSTILE,
                 made: Some(HOSTILE),
-                apps: vec![KeyApp { guard: HOSTILE, title: HOSTILE }],
-                rows: vec![KeyRow { name: HOSTILE, app: Some(HOSTILE.into()), ..row(0) }],
+                apps: vec![&GUARDS[2]],
+                keys: vec![(&HOSTILE_KEY, Some(HOSTILE.into()))],
                 ..none
             },
         ),
@@ -536,50 +595,103 @@ fn proofs(page: PageContext<'_>) -> Vec<(&'static str, Prove<'_>)> {
     ]
 }
 
-fn passkey_row(number: usize, name: &'static str) -> PasskeyRow<'static> {
-    PasskeyRow {
-        id: format!("00000000-0000-4000-8000-{number:012}"),
-        name,
-        is_key: number % 3 == 2,
-        is_synced: number.is_multiple_of(2),
-        created: NOW - Duration::from_secs(86_400 * 400),
-        last_used: (number % 4 < 3).then_some(NOW - Duration::from_secs(3600)),
+fn passkey(number: usize, name: &str) -> Passkey {
+    Passkey {
+        id: FactorId::random(),
+        user_id: UserId::random(),
+        credential_id: Vec::new(),
+        rp_id: "id.example.com".into(),
+        user_handle: Vec::new(),
+        public_key: Vec::new(),
+        verifies_user: number % 3 != 2,
+        aaguid: uuid::Uuid::nil(),
+        name: name.into(),
+        transports: String::new(),
+        sign_count: 0,
+        backup_eligible: true,
+        backed_up: number.is_multiple_of(2),
+        created_at: NOW - Duration::from_secs(86_400 * 400),
+        last_used_at: (number % 4 < 3).then_some(NOW - Duration::from_secs(3600)),
     }
 }
 
-/// A record of each of these kinds.
-static RECORDS: LazyLock<[Record; 4]> = LazyLock::new(|| {
+/// Those of most people, as many as a person holds at most, and others.
+static PASSKEYS: LazyLock<[Vec<Passkey>; 3]> = LazyLock::new(|| {
     [
+        vec![passkey(0, "iCloud Keychain"), passkey(2, "YubiKey 5C")],
+        (0..20).map(|number| passkey(number, "Firefox on Windows")).collect(),
+        vec![passkey(0, HOSTILE), passkey(1, LONG_NAME)],
+    ]
+});
+
+static DEVICES: LazyLock<Vec<TrustedDevice>> = LazyLock::new(|| {
+    let device = |number: usize| TrustedDevice {
+        id: FactorId::random(),
+        user_id: UserId::random(),
+        password_version: Default::default(),
+        client: client(number),
+        created_at: NOW,
+        expires_at: NOW + Duration::from_secs(86_400 * 29),
+    };
+    (0..10).map(device).collect()
+});
+
+/// An authenticator app that was never used, and one that was.
+static TOTP: LazyLock<[StoredTotp; 2]> = LazyLock::new(|| {
+    [None, Some(NOW)].map(|last_used_at| StoredTotp {
+        user_id: UserId::random(),
+        secret: Vec::new(),
+        last_step: 0,
+        created_at: NOW,
+        last_used_at,
+    })
+});
+
+/// The person whose activity is shown.
+const PERSON: &str = "00000000-0000-4000-8000-000000000000";
+
+/// Events of these kinds, each by everybody who may have caused it.
+static EVENTS: LazyLock<Vec<AuditEvent>> = LazyLock::new(|| {
+    let kinds = [
         ("email_change_requested", "success"),
         ("token_reused", "failure"),
         ("signed_in", "success"),
         ("sign_in_failed", "failure"),
-    ]
-    .map(|(kind, outcome)| {
+    ];
+    let actors = [
+        json!({"type": "user", "id": PERSON}),
+        json!({"type": "unknown"}),
+        json!({"type": "operator"}),
+        json!({"type": "service"}),
+    ];
+    let event = |number: usize| {
+        let (kind, outcome) = kinds[number % 4];
         let record = json!({
-            "id": "x", "at": "x", "kind": kind, "outcome": outcome, "actor": {"type": "unknown"},
+            "id": "x", "at": "x", "kind": kind, "outcome": outcome, "actor": actors[number / 4 % 4],
+            "address": "2001:db8:85a3:8d3:1319:8a2e:370:7348",
+            "userAgent": AGENTS[number % AGENTS.len()],
         });
-        serde_json::from_value(record).unwrap()
-    })
+        AuditEvent {
+            id: EventId::at(NOW - Duration::from_secs(3600 * number as u64)),
+            number: None,
+            record: serde_json::from_value(record).unwrap(),
+        }
+    };
+    (0..MAX_ACTIVITY_ROWS).map(event).collect()
 });
 
 /// Nothing, and as much as the page shows.
 fn activities(page: PageContext<'_>) -> Vec<(&'static str, Activity<'_>)> {
-    let row = |number: usize| ActivityRow {
-        at: NOW - Duration::from_secs(3600 * number as u64),
-        record: &RECORDS[number % 4],
-        by: [
-            ActivityBy::Person,
-            ActivityBy::Unknown,
-            ActivityBy::Administrator,
-            ActivityBy::Service,
-        ][number / 4 % 4],
-        user_agent: Some(AGENTS[number % AGENTS.len()]),
-        address: Some("2001:db8:85a3:8d3:1319:8a2e:370:7348"),
+    let none = Activity {
+        page,
+        now: NOW,
+        person: PERSON.parse().unwrap(),
+        events: &[],
+        is_continued: false,
+        next: None,
     };
-    let none = Activity { page, now: NOW, rows: Vec::new(), is_continued: false, next: None };
     let most = Activity {
-        rows: (0..MAX_ACTIVITY_ROWS).map(row).collect(),
+        events: &EVENTS,
         is_continued: true,
         next: Some("00000000-0000-4000-8000-000000000000".into()),
         ..none.clone()
@@ -589,12 +701,6 @@ fn activities(page: PageContext<'_>) -> Vec<(&'static str, Activity<'_>)> {
 
 /// What a person holds at most, or what most people hold.
 fn securities(page: PageContext<'_>) -> Vec<(&'static str, Security<'_>)> {
-    let device = |number: usize| DeviceRow {
-        id: format!("00000000-0000-4000-8000-{number:012}"),
-        user_agent: AGENTS[number % AGENTS.len()],
-        address: format!("2001:db8:85a3:8d3:1319:8a2e:370:{:x}", 0x7300 + number),
-        expires: NOW + Duration::from_secs(86_400 * 29),
-    };
     let none = Security {
         page,
         now: NOW,
@@ -607,30 +713,28 @@ fn securities(page: PageContext<'_>) -> Vec<(&'static str, Security<'_>)> {
         lacks_passkeys: false,
         offers_totp: true,
         has_keys: true,
-        passkeys: Vec::new(),
+        passkeys: &[],
         totp: None,
         recovery_codes: 0,
-        devices: Vec::new(),
-        has_more_devices: false,
+        devices: &[],
         signal: None,
         notice: None,
         error: None,
     };
     let some = Security {
-        passkeys: vec![passkey_row(0, "iCloud Keychain"), passkey_row(2, "YubiKey 5C")],
-        totp: Some((NOW, None)),
+        passkeys: &PASSKEYS[0],
+        totp: Some(&TOTP[0]),
         recovery_codes: 7,
-        devices: vec![device(0), device(1)],
+        devices: &DEVICES[..2],
         signal: Some(Signal::AllAccepted(OPTIONS)),
         notice: Some(Notice::PasskeyAdded),
         ..none.clone()
     };
     let most = Security {
-        passkeys: (0..20).map(|number| passkey_row(number, "Firefox on Windows")).collect(),
-        totp: Some((NOW, Some(NOW))),
+        passkeys: &PASSKEYS[1],
+        totp: Some(&TOTP[1]),
         recovery_codes: 8,
-        devices: (0..MAX_DEVICE_ROWS).map(device).collect(),
-        has_more_devices: true,
+        devices: &DEVICES,
         ..some.clone()
     };
     vec![
@@ -669,12 +773,7 @@ fn securities(page: PageContext<'_>) -> Vec<(&'static str, Security<'_>)> {
         ("security-most", most),
         (
             "security-hostile",
-            Security {
-                app: Some(HOSTILE),
-                target: Some(HOSTILE),
-                passkeys: vec![passkey_row(0, HOSTILE), passkey_row(1, LONG_NAME)],
-                ..none
-            },
+            Security { app: Some(HOSTILE), target: Some(HOSTILE), passkeys: &PASSKEYS[2], ..none },
         ),
     ]
 }
@@ -695,7 +794,7 @@ fn set_ups(page: PageContext<'_>) -> Vec<(&'static str, String)> {
     let edit = EditPasskey {
         page,
         now: NOW,
-        passkey: passkey_row(0, "iCloud Keychain"),
+        passkey: &PASSKEYS[0][0],
         typed: "iCloud Keychain",
         error: None,
         name_fault: None,
@@ -781,7 +880,7 @@ fn set_ups(page: PageContext<'_>) -> Vec<(&'static str, String)> {
         ("remove-app", rendered(&remove)),
         (
             "remove-passkey",
-            rendered(&RemoveFactor { page, passkey: Some(("0", HOSTILE)), is_last: false }),
+            rendered(&RemoveFactor { page, passkey: Some(&PASSKEYS[2][0]), is_last: false }),
         ),
     ]
 }
@@ -990,6 +1089,37 @@ fn accounts(page: PageContext<'_>) -> Vec<(&'static str, Account<'_>)> {
     ]
 }
 
+/// A refusal with its reason.
+static WHY: LazyLock<Refusal> = LazyLock::new(|| {
+    let step =
+        |depth, text: &str, value: &str| json!({"depth": depth, "text": text, "value": value});
+    let refusal = json!({
+        "id": "7f3c1d2e4b5a49788c6d0e1f2a3b4c5d",
+        "refusedAt": "2027-01-15T08:00:00Z",
+        "guard": "reports",
+        "onlyReported": false,
+        "token": "good",
+        "condition": "!user.disabled && \"staff\" in user.roles && request.path.startsWith(\"/q3/\")",
+        "explanation": {
+            "cause": step(0, "\"staff\" in user.roles", "false"),
+            "steps": [
+                step(
+                    0,
+                    "(!user.disabled && (\"staff\" in user.roles)) && request.path.startsWith(\"/q3/\")",
+                    "false",
+                ),
+                step(1, "!user.disabled && (\"staff\" in user.roles)", "false"),
+                step(2, "!user.disabled", "true"),
+                step(3, "user.disabled", "false"),
+                step(2, "\"staff\" in user.roles", "false"),
+                step(3, "user.roles", "[\"admin\"]"),
+                step(1, "request.path.startsWith(\"/q3/\")", "error: No such key: path"),
+            ],
+        },
+    });
+    serde_json::from_value(refusal).unwrap()
+});
+
 fn refusals(page: PageContext<'_>) -> Vec<(&'static str, Refused<'_>)> {
     let refused = Refused {
         page,
@@ -1003,27 +1133,6 @@ fn refusals(page: PageContext<'_>) -> Vec<(&'static str, Refused<'_>)> {
         missing: None,
         why: None,
     };
-    let step = |depth, expression, value| WhyStep { expression, value, depth };
-    let why = Why {
-        guard: "reports",
-        condition: Some(
-            "!user.disabled && \"staff\" in user.roles && request.path.startsWith(\"/q3/\")",
-        ),
-        cause: Some(step(0, "\"staff\" in user.roles", "false")),
-        steps: vec![
-            step(
-                0,
-                "(!user.disabled && (\"staff\" in user.roles)) && request.path.startsWith(\"/q3/\")",
-                "false",
-            ),
-            step(1, "!user.disabled && (\"staff\" in user.roles)", "false"),
-            step(2, "!user.disabled", "true"),
-            step(3, "user.disabled", "false"),
-            step(2, "\"staff\" in user.roles", "false"),
-            step(3, "user.roles", "[\"admin\"]"),
-            step(1, "request.path.startsWith(\"/q3/\")", "error: No such key: path"),
-        ],
-    };
     vec![
         (
             "refused-why",
@@ -1032,7 +1141,7 @@ fn refusals(page: PageContext<'_>) -> Vec<(&'static str, Refused<'_>)> {
                 try_again: None,
                 decision_link: None,
                 missing: Some(Missing::VerifiedEmail),
-                why: Some(why),
+                why: Some(&WHY),
                 ..refused.clone()
             },
         ),
@@ -1283,6 +1392,17 @@ fn a_refusal_offers_to_try_again_then_the_contact_and_last_another_account() {
 }
 
 #[test]
+fn a_condition_without_parts_has_no_table_of_them() {
+    let branding = branding();
+    let mut why = WHY.clone();
+    why.explanation.as_mut().unwrap().steps.clear();
+    let (_, refused) = refusals(english(&branding)).pop().unwrap();
+    assert!(rendered(&Refused { why: Some(&WHY), ..refused.clone() }).contains("<tbody>"));
+    let html = rendered(&Refused { why: Some(&why), ..refused });
+    assert!(html.contains("in user.roles = false") && !html.contains("<tbody>"), "{html}");
+}
+
+#[test]
 fn an_invitation_says_in_words_how_long_it_is_valid() {
     let branding = branding();
     let page = english(&branding);
@@ -1292,9 +1412,9 @@ fn an_invitation_says_in_words_how_long_it_is_valid() {
         (25, "Valid until 16~Jan~2027, 09:00:00~UTC"),
         (7 * 24, "Valid until 22~Jan~2027, 08:00:00~UTC"),
     ] {
-        let expires = NOW + Duration::from_secs(hours * 60 * 60);
-        let row = InvitationRow { id: "x".into(), email: "a@example.com", expires, now: NOW };
-        let view = Invitations { rows: vec![row], ..Invitations::new(page) };
+        let expires_at = NOW + Duration::from_secs(hours * 60 * 60);
+        let invitation = Invitation { expires_at, ..INVITATIONS[0].clone() };
+        let view = Invitations { now: NOW, invitations: &[invitation], ..Invitations::new(page) };
         // No line breaks where a tilde stands.
         let html = rendered(&view).replace('\u{a0}', "~");
         assert!(html.contains(&format!(">{validity}</time>")), "{validity}: {html}");
@@ -1349,11 +1469,10 @@ fn the_largest_account_page_with_the_largest_logo_has_20_kilobytes_at_most() {
     for language in [Language::English, Language::German] {
         let page = PageContext { language, branding: &branding, base: "" };
         let account = Account {
-            more_sessions: 92,
             pending_email: Some("lovelace@example.org"),
             sends_mail: true,
             may_invite: true,
-            ..account(page, 6)
+            ..account(page, 98)
         };
         let html = rendered(&account);
         assert!(html.contains("92"), "says that there are more");

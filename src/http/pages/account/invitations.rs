@@ -14,7 +14,7 @@ use super::super::{
     form_refusal::{FormFailure, FormRefusal},
     signed_in::SignedInVisit,
     text::Notice,
-    view::{InvitationRow, Invitations, MAX_INVITATION_ROWS, Ticket, html},
+    view::{Invitations, Ticket, html},
     visit::Visit,
 };
 use crate::{
@@ -112,19 +112,6 @@ async fn page(
     refusal: Option<&FormRefusal>,
 ) -> Result<Response, Error> {
     let invitations = of_user(visit.doorward(), visit.caller.user.id).await?;
-    let page = Invitations {
-        rows: invitations
-            .iter()
-            .take(MAX_INVITATION_ROWS)
-            .map(|invitation| InvitationRow {
-                id: invitation.id.to_string(),
-                email: invitation.email.as_str(),
-                expires: invitation.expires_at,
-                now: visit.doorward().now(),
-            })
-            .collect(),
-        has_more: invitations.len() > MAX_INVITATION_ROWS,
-        ..view
-    };
+    let page = Invitations { now: visit.doorward().now(), invitations: &invitations, ..view };
     Ok(visit.form(html(&page), refusal, None))
 }

@@ -9,7 +9,7 @@ use super::super::{
     form_refusal::{FormFailure, FormRefusal},
     signed_in::SignedInVisit,
     text::Notice,
-    view::{KeyApp, KeyRow, KeyState, Keys, MAX_KEY_ROWS, html},
+    view::{Keys, html},
 };
 use crate::{
     access::{
@@ -102,39 +102,18 @@ async fn page(
     let page = Keys {
         now: doorward.now(),
         is_fresh: is_fresh(doorward, &caller.user, &caller.session),
-        apps: apps(&guards),
+        apps: guards.iter().filter(|guard| guard.keys).collect(),
         days: &DAYS,
         chosen_days: if view.chosen_days == 0 { DAYS[1] } else { view.chosen_days },
-        rows: keys
-            .iter()
-            .take(MAX_KEY_ROWS)
-            .map(|key| KeyRow {
-                id: key.id.to_string(),
-                name: &key.name,
-                app: app_of(key, &guards),
-                state: match () {
-                    () if key.revoked_at.is_some() => KeyState::Revoked,
-                    () if key.expires_at <= doorward.now() => KeyState::Expired,
-                    () => KeyState::Valid,
-                },
-                last_used: key.last_used_at,
-                expires: key.expires_at,
-            })
-            .collect(),
-        has_more: keys.len() > MAX_KEY_ROWS,
+        keys: keys.iter().map(|key| (key, apps_of(key, &guards))).collect(),
         ..view
     };
     Ok(visit.form(html(&page), refusal, None))
 }
 
-/// The apps whose guards take keys.
-fn apps(guards: &GuardSet) -> Vec<KeyApp<'_>> {
-    let with_keys = guards.iter().filter(|guard| guard.keys);
-    with_keys.map(|guard| KeyApp { guard: &guard.name, title: &guard.title }).collect()
-}
-
-/// The title of the only app that a key is for. A key of the API may be for several, which are named by their scopes.
-fn app_of(key: &ApiKey, guards: &GuardSet) -> Option<String> {
+/// The titles of the apps that a key is for, unless it is for every app. A key made on the page is for one app, one of the API may be for
+/// several. An app that is not declared is named by its scope.
+fn apps_of(key: &ApiKey, guards: &GuardSet) -> Option<String> {
     if key.scopes.to_text() == EVERY_GUARD {
         return None;
     }

@@ -33,7 +33,7 @@ use super::{
     signed_in::SignedInVisit,
     step_up_request::{DELETE, EMAIL, PASSWORD, way_to},
     text::Notice,
-    view::{self, Confirm, FailedForm, OpenForm, SessionRow, html},
+    view::{self, Confirm, FailedForm, OpenForm, html},
 };
 use crate::{
     account::{self, proof::is_fresh},
@@ -100,6 +100,7 @@ async fn page(visit: &SignedInVisit, outcome: Outcome<'_>) -> Result<Response, E
     let (doorward, caller) = (visit.doorward(), &visit.caller);
     let user = &caller.user;
     let mut sessions = account::sessions::list(doorward, user.id).await?;
+    // Those used last come first.
     sessions.sort_by_key(|session| {
         (session.id != caller.session.id, std::cmp::Reverse(session.last_seen_at.millis()))
     });
@@ -125,18 +126,8 @@ async fn page(visit: &SignedInVisit, outcome: Outcome<'_>) -> Result<Response, E
         notice,
         error: refusal.and_then(|refusal| refusal.error),
         failed,
-        sessions: sessions
-            .iter()
-            .take(MAX_SESSIONS)
-            .map(|session| SessionRow {
-                id: session.id.to_string(),
-                user_agent: &session.client.user_agent,
-                address: session.client.address.to_string(),
-                last_seen: session.last_seen_at,
-                is_current: session.id == caller.session.id,
-            })
-            .collect(),
-        more_sessions: sessions.len().saturating_sub(MAX_SESSIONS),
+        sessions: &sessions,
+        current: caller.session.id,
         apps: apps(doorward, &guards, caller, visit.requester.client.address),
         kept_days: doorward.settings().audit.longest_retention_days(),
         may_invite: account::invite::may_invite(doorward, caller),
@@ -170,6 +161,3 @@ fn is_admin(visit: &SignedInVisit) -> bool {
     let address = visit.requester.client.address;
     !scopes_at(doorward, caller, "/admin", address).is_empty()
 }
-
-/// The most sessions on the page, which has to stay small. Those used last come first.
-const MAX_SESSIONS: usize = 6;

@@ -2,7 +2,10 @@
 
 use askama::{Template, filters::HtmlSafe};
 
-use super::super::super::text::{AdminTexts, Texts};
+use super::super::{
+    super::text::{AdminTexts, Texts},
+    refused::indentation,
+};
 use crate::access::guard::{ExplainedHeader, Explanation, Missing, Step};
 
 /// The parts of a condition with their values.
@@ -24,9 +27,6 @@ pub(super) struct Steps<'a> {
 impl HtmlSafe for Steps<'_> {}
 
 impl<'a> Steps<'a> {
-    /// Deeper parts are indented no further: the table has to fit on a phone.
-    const MAX_DEPTH: usize = 8;
-
     pub(super) fn new(
         t: &'static Texts,
         condition: Option<&'a str>,
@@ -41,7 +41,7 @@ impl<'a> Steps<'a> {
             let is_cause = !is_found
                 && cause.is_some_and(|cause| cause.text == step.text && cause.value == step.value);
             is_found |= is_cause;
-            (step, "  ".repeat(step.depth.min(Self::MAX_DEPTH)), is_cause)
+            (step, indentation(step.depth), is_cause)
         };
         let value = |header: &'a ExplainedHeader| {
             let error = header.error.as_ref().map(|error| format!("error: {error}"));

@@ -24,7 +24,7 @@ use super::super::{
     return_target::{AppTarget, with_target},
     signed_in::SignedInVisit,
     text::Notice,
-    view::{DeviceRow, MAX_DEVICE_ROWS, PasskeyRow, RemoveFactor, Security, Signal, html},
+    view::{RemoveFactor, Security, Signal, html},
     visit::SIGN_IN,
 };
 use crate::{
@@ -35,7 +35,6 @@ use crate::{
         proof::is_fresh,
         trusted_devices,
     },
-    credential::factor::FactorKind,
     http::{
         Error,
         form::{Form, PageForm},
@@ -128,21 +127,10 @@ async fn page(
         offers_totp: is_offered(doorward),
         has_keys: doorward.guards().iter().any(|guard| guard.keys)
             || !of_user(doorward, caller.user.id).await?.is_empty(),
-        passkeys: passkeys.iter().map(row).collect(),
-        totp: totp.map(|totp| (totp.created_at, totp.last_used_at)),
+        passkeys: &passkeys,
+        totp: totp.as_ref(),
         recovery_codes,
-        devices: trusted_devices
-            .iter()
-            .rev()
-            .take(MAX_DEVICE_ROWS)
-            .map(|device| DeviceRow {
-                id: device.id.to_string(),
-                user_agent: &device.client.user_agent,
-                address: device.client.address.to_string(),
-                expires: device.expires_at,
-            })
-            .collect(),
-        has_more_devices: trusted_devices.len() > MAX_DEVICE_ROWS,
+        devices: &trusted_devices,
         signal,
         notice,
         error: refusal.and_then(|refusal| refusal.error),
@@ -159,10 +147,10 @@ fn is_confirmed(form: &Form) -> bool {
     !form.typed("confirmed").is_empty()
 }
 
-/// The question before a factor is removed: a passkey with this id and name, or the authenticator app.
+/// The question before a factor is removed: this passkey, or the authenticator app.
 async fn ask_to_remove(
     visit: &SignedInVisit,
-    passkey: Option<(&str, &str)>,
+    passkey: Option<&Passkey>,
 ) -> Result<Response, Error> {
     let (doorward, user) = (visit.doorward(), &visit.caller.user);
     if !is_fresh(doorward, user, &visit.caller.session) {
@@ -177,17 +165,6 @@ async fn ask_to_remove(
 /// Whether an app has sent the person here because it takes nothing but a passkey or a security key.
 fn asks_for_passkey(visit: &SignedInVisit) -> bool {
     visit.parameter("ask").as_deref() == Some(Ask::PhishingResistant.name())
-}
-
-fn row(passkey: &Passkey) -> PasskeyRow<'_> {
-    PasskeyRow {
-        id: passkey.id.to_string(),
-        name: &passkey.name,
-        is_key: passkey.kind() == FactorKind::SecurityKey,
-        is_synced: passkey.backed_up,
-        created: passkey.created_at,
-        last_used: passkey.last_used_at,
-    }
 }
 
 /// Answers after a factor was added: with the recovery codes that come with the first one, or leads on.

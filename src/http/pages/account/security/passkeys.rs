@@ -14,7 +14,7 @@ use super::{
         signed_in::SignedInVisit,
         view::{AddPasskey, EditPasskey, html},
     },
-    Outcome, SECURITY, ask_to_remove, enrolled, is_confirmed, row,
+    Outcome, SECURITY, ask_to_remove, enrolled, is_confirmed,
 };
 use crate::{
     account::{
@@ -171,8 +171,7 @@ pub(in crate::http) async fn remove_passkey(
         return Ok(visit.redirect(&format!("{SECURITY}?done=removed")));
     };
     if !is_confirmed(&form) {
-        let id = passkey.id.to_string();
-        return ask_to_remove(&visit, Some((&id, &passkey.name))).await;
+        return ask_to_remove(&visit, Some(&passkey)).await;
     }
     match remove(visit.doorward(), &visit.caller, passkey.id, &visit.requester).await {
         Ok(session) => {
@@ -209,7 +208,7 @@ fn edit_page(
     let page = EditPasskey {
         page: visit.context(),
         now: visit.doorward().now(),
-        passkey: row(passkey),
+        passkey,
         typed,
         error: refusal.and_then(|refusal| refusal.error),
         name_fault: refusal.and_then(|refusal| refusal.fault("name")),
