@@ -213,6 +213,31 @@ macro_rules! texts {
     };
 }
 
+/// A table of texts of which one is chosen by what has happened, or is about to: an enum with a text for each variant in each language.
+macro_rules! enum_texts {
+    (
+        $(#[$enum_doc:meta])*
+        pub enum $Enum:ident {
+            $($(#[$doc:meta])* $variant:ident: $english:expr, $german:expr;)+
+        }
+    ) => {
+        $(#[$enum_doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum $Enum {
+            $($(#[$doc])* $variant,)+
+        }
+
+        impl $Enum {
+            pub fn in_words(self, language: $crate::language::Language) -> &'static str {
+                language.choose(match self {
+                    $(Self::$variant => [$english, $german],)+
+                })
+            }
+        }
+    };
+}
+
+pub(crate) use enum_texts;
 pub(crate) use texts;
 
 #[cfg(test)]

@@ -1,14 +1,15 @@
 //! What was just done in the administration, as the URL of the page names it, and in words.
 
-use crate::language::Language;
+use crate::language::enum_texts;
 
 /// Each is a row: its name in a URL, and its text in English and German.
 macro_rules! done {
     ($($done:ident $name:literal: $english:expr, $german:expr;)+) => {
-        /// What was just done.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum Done {
-            $($done),+
+        enum_texts! {
+            /// What was just done.
+            pub enum Done {
+                $($done: $english, $german;)+
+            }
         }
 
         impl Done {
@@ -25,12 +26,6 @@ macro_rules! done {
                 match self {
                     $(Self::$done => $name),+
                 }
-            }
-
-            pub fn in_words(self, language: Language) -> &'static str {
-                language.choose(match self {
-                    $(Self::$done => [$english, $german]),+
-                })
             }
         }
     };

@@ -2,36 +2,64 @@
 
 use crate::{
     access::guard::Ask,
-    language::{Language, texts},
+    language::{Language, enum_texts, texts},
 };
 
-/// What a signed-in person is about to do who has to prove once more who they are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Before {
-    /// Change or export the account.
-    Account,
-    Email,
-    Password,
-    Delete,
-    /// Make or revoke an API key.
-    Keys,
-    /// Change anything about second factors.
-    Factors,
-    Passkey,
-    SecurityKey,
-    /// Set an authenticator app up.
-    App,
-    Administration,
+enum_texts! {
+    /// What a signed-in person is about to do who has to prove once more who they are.
+    pub enum Before {
+        /// Change or export the account.
+        Account:
+            "Before you change your account or download your data, we make sure.",
+            "Bevor Sie Ihr Konto ändern oder Ihre Daten herunterladen, gehen wir sicher.";
+        Email:
+            "Before you change your e-mail address, we make sure.",
+            "Bevor Sie Ihre E-Mail-Adresse ändern, gehen wir sicher.";
+        Password:
+            "Before you change your password, we make sure.",
+            "Bevor Sie Ihr Passwort ändern, gehen wir sicher.";
+        Delete:
+            "Before you delete your account, we make sure.",
+            "Bevor Sie Ihr Konto löschen, gehen wir sicher.";
+        /// Make or revoke an API key.
+        Keys:
+            "Before you make or revoke a key, we make sure.",
+            "Bevor Sie einen Schlüssel anlegen oder widerrufen, gehen wir sicher.";
+        /// Change anything about second factors.
+        Factors:
+            "Before you change how you sign in, we make sure.",
+            "Bevor Sie ändern, wie Sie sich anmelden, gehen wir sicher.";
+        Passkey:
+            "Before you add a passkey, we make sure.",
+            "Bevor Sie einen Passkey hinzufügen, gehen wir sicher.";
+        SecurityKey:
+            "Before you add a security key, we make sure.",
+            "Bevor Sie einen Sicherheitsschlüssel hinzufügen, gehen wir sicher.";
+        /// Set an authenticator app up.
+        App:
+            "Before you set up an authenticator app, we make sure.",
+            "Bevor Sie eine Authenticator-App einrichten, gehen wir sicher.";
+        Administration:
+            "Before you change anything in the administration, we make sure.",
+            "Bevor Sie in der Verwaltung etwas ändern, gehen wir sicher.";
+    }
 }
 
-/// What follows the password.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Follows {
-    /// A code of an authenticator app.
-    Code,
-    SecurityKey,
-    /// One of several kinds.
-    Factor,
+enum_texts! {
+    /// What follows the password.
+    pub enum Follows {
+        /// A code of an authenticator app.
+        Code:
+            "After it, you are asked for a code from your authenticator app.",
+            "Danach werden Sie nach einem Code aus Ihrer Authenticator-App gefragt.";
+        SecurityKey:
+            "After it, you are asked for your security key.",
+            "Danach werden Sie nach Ihrem Sicherheitsschlüssel gefragt.";
+        /// One of several kinds.
+        Factor:
+            "After it, you are asked for your second factor.",
+            "Danach werden Sie nach Ihrem zweiten Faktor gefragt.";
+    }
 }
 
 texts! {
@@ -262,70 +290,6 @@ impl FactorTexts {
             Ask::PhishingResistant => [
                 "This app asks for a passkey or a security key. A password or a code is not enough.",
                 "Diese App verlangt einen Passkey oder einen Sicherheitsschlüssel. Ein Passwort oder ein Code genügt nicht.",
-            ],
-        })
-    }
-
-    /// What the person is about to do.
-    pub fn before(&self, before: Before) -> &'static str {
-        self.language.choose(match before {
-            Before::Account => [
-                "Before you change your account or download your data, we make sure.",
-                "Bevor Sie Ihr Konto ändern oder Ihre Daten herunterladen, gehen wir sicher.",
-            ],
-            Before::Email => [
-                "Before you change your e-mail address, we make sure.",
-                "Bevor Sie Ihre E-Mail-Adresse ändern, gehen wir sicher.",
-            ],
-            Before::Password => [
-                "Before you change your password, we make sure.",
-                "Bevor Sie Ihr Passwort ändern, gehen wir sicher.",
-            ],
-            Before::Delete => [
-                "Before you delete your account, we make sure.",
-                "Bevor Sie Ihr Konto löschen, gehen wir sicher.",
-            ],
-            Before::Keys => [
-                "Before you make or revoke a key, we make sure.",
-                "Bevor Sie einen Schlüssel anlegen oder widerrufen, gehen wir sicher.",
-            ],
-            Before::Factors => [
-                "Before you change how you sign in, we make sure.",
-                "Bevor Sie ändern, wie Sie sich anmelden, gehen wir sicher.",
-            ],
-            Before::Passkey => [
-                "Before you add a passkey, we make sure.",
-                "Bevor Sie einen Passkey hinzufügen, gehen wir sicher.",
-            ],
-            Before::SecurityKey => [
-                "Before you add a security key, we make sure.",
-                "Bevor Sie einen Sicherheitsschlüssel hinzufügen, gehen wir sicher.",
-            ],
-            Before::App => [
-                "Before you set up an authenticator app, we make sure.",
-                "Bevor Sie eine Authenticator-App einrichten, gehen wir sicher.",
-            ],
-            Before::Administration => [
-                "Before you change anything in the administration, we make sure.",
-                "Bevor Sie in der Verwaltung etwas ändern, gehen wir sicher.",
-            ],
-        })
-    }
-
-    /// What is asked for after the password.
-    pub fn follows(&self, follows: Follows) -> &'static str {
-        self.language.choose(match follows {
-            Follows::Code => [
-                "After it, you are asked for a code from your authenticator app.",
-                "Danach werden Sie nach einem Code aus Ihrer Authenticator-App gefragt.",
-            ],
-            Follows::SecurityKey => [
-                "After it, you are asked for your security key.",
-                "Danach werden Sie nach Ihrem Sicherheitsschlüssel gefragt.",
-            ],
-            Follows::Factor => [
-                "After it, you are asked for your second factor.",
-                "Danach werden Sie nach Ihrem zweiten Faktor gefragt.",
             ],
         })
     }

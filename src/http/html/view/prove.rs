@@ -74,7 +74,7 @@ impl Prove<'_> {
         match self.prove_for {
             ProveFor::SignIn => None,
             ProveFor::StepUp { app: Some(_), ask, before: None, .. } => Some(f.step_up_reason(ask)),
-            ProveFor::StepUp { before, .. } => before.map(|before| f.before(before)),
+            ProveFor::StepUp { before, .. } => before.map(|before| before.in_words(f.language)),
         }
     }
 
@@ -96,7 +96,7 @@ impl Prove<'_> {
         let f = &t.factors;
         let code = || Field::totp_code(t).with_fault(t, self.code_fault);
         let password = || {
-            let hint = self.follows.map(|follows| f.follows(follows).into());
+            let hint = self.follows.map(|follows| follows.in_words(t.language).into());
             Field { hint, ..Field::password(t) }.with_fault(t, self.password_fault)
         };
         let recovery = || {
