@@ -75,14 +75,7 @@ impl AdminInvitations<'_> {
             Cell::Confirm(confirm.about(email).danger().with("id", invitation.id.to_string()))
         };
         let inviter = match invitation.invited_by {
-            Some(id) => match self.users.iter().find(|user| user.id == id) {
-                Some(user) => Cell::Link(
-                    format!("{base}/admin/users/{id}"),
-                    user.name.as_str().into(),
-                    user.email.as_str().into(),
-                ),
-                None => Cell::Text(a.deleted_user.into()),
-            },
+            Some(id) => Cell::user_of(&self.page, self.users, id),
             None => Cell::Text(a.by_operator.into()),
         };
         vec![

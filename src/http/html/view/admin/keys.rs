@@ -82,14 +82,7 @@ impl ApiKeys<'_> {
         let state = key.state(self.now);
         let owner = match key.owner {
             None => Cell::Text(a.machine.into()),
-            Some(id) => match self.users.iter().find(|user| user.id == id) {
-                Some(user) => Cell::Link(
-                    format!("{base}/admin/users/{id}"),
-                    user.name.as_str().into(),
-                    user.email.as_str().into(),
-                ),
-                None => Cell::Text(a.deleted_user.into()),
-            },
+            Some(id) => Cell::user_of(&self.page, self.users, id),
         };
         let revoke = || {
             let action = format!("{base}/admin/keys/revoke");

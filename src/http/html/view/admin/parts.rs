@@ -5,9 +5,13 @@ use askama::{Template, filters::HtmlSafe};
 
 use super::super::{
     super::text::{Span, Texts},
+    PageContext,
     field::Field,
 };
-use crate::clock::Timestamp;
+use crate::{
+    clock::Timestamp,
+    user::{User, UserId},
+};
 
 /// A moment in words and exactly: a phone shows no title.
 #[derive(Template)]
@@ -193,6 +197,20 @@ impl Person {
 }
 
 impl Cell<'_> {
+    /// A user, with the way to their page.
+    pub(super) fn user(page: &PageContext<'_>, user: &User) -> Self {
+        let path = format!("{}/admin/users/{}", page.base, user.id);
+        Self::Link(path, user.name.as_str().into(), user.email.as_str().into())
+    }
+
+    /// The user with this id, who may not exist any more.
+    pub(super) fn user_of(page: &PageContext<'_>, users: &[User], id: UserId) -> Self {
+        match users.iter().find(|user| user.id == id) {
+            Some(user) => Self::user(page, user),
+            None => Self::Text(page.texts().admin.deleted_user.into()),
+        }
+    }
+
     /// Marks, or nothing at all: a card on a phone leaves an empty cell out.
     pub(super) fn tags_or_nothing(tags: Vec<Tag>) -> Self {
         if tags.is_empty() { Self::Nothing } else { Self::Tags(tags) }

@@ -75,11 +75,7 @@ pub(super) fn list<'a>(
     let row = |(refusal, user): &(Refusal, Option<User>)| {
         let path = format!("{}/admin/refusals/{}", page.base, refusal.id);
         let whom = match user {
-            Some(user) => Cell::Link(
-                format!("{}/admin/users/{}", page.base, user.id),
-                user.name.as_str().into(),
-                user.email.as_str().into(),
-            ),
+            Some(user) => Cell::user(page, user),
             None => Cell::Noted(a.nobody.into(), refusal.token.clone()),
         };
         vec![

@@ -40,10 +40,9 @@ impl Users<'_> {
         let t = self.page.texts();
         let a = &t.admin;
         let row = |user: &User| {
-            let path = format!("{}/admin/users/{}", self.page.base, user.id);
             let last = user.last_login_at.map(|at| Cell::Time(Moment::past(t, at, self.now)));
             vec![
-                Cell::Link(path, user.name.as_str().into(), user.email.as_str().into()),
+                Cell::user(&self.page, user),
                 Cell::tags_or_nothing(user.roles.iter().map(Tag::plain).collect()),
                 last.unwrap_or_else(|| Cell::Text(a.never.into())),
                 Cell::Tags(states(user, t)),
