@@ -35,6 +35,7 @@ use super::{
         account::InviterVisit,
         admin::{AdminVisit, LiveAdminVisit},
     },
+    path_id::PathId,
     query::Query,
     standing::Standing,
 };
@@ -135,6 +136,7 @@ lets_through! {
     MayCall::Anyone => [T] Path<T>;
     MayCall::Anyone => [T, R] Result<Path<T>, R>;
     MayCall::Anyone => [T] Named<T>;
+    MayCall::Anyone => [T] PathId<T>;
     MayCall::Anyone => [] RawQuery;
     MayCall::Anyone => [T: JsonSchema] Query<T>, Requested::add_query::<T>;
     MayCall::Anyone => [] HeaderMap;

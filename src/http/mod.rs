@@ -32,6 +32,7 @@ mod openapi;
 mod operations;
 mod other_sites;
 mod pages;
+mod path_id;
 pub mod paths;
 mod query;
 pub(crate) mod read_buffer;

@@ -1,9 +1,6 @@
 //! `/api/invitations`: a user invites somebody, lists the invitations that they have made, and revokes one.
 
-use axum::{
-    extract::{Path, State, rejection::PathRejection},
-    http::StatusCode,
-};
+use axum::{extract::State, http::StatusCode};
 use schemars::JsonSchema;
 use serde::Serialize;
 use zeroize::Zeroizing;
@@ -20,6 +17,7 @@ use crate::{
         description::Created,
         form::JsonForm,
         mail_forms::Address,
+        path_id::PathId,
     },
     network::Requester,
     user::{Email, Invitation, InvitationId},
@@ -105,12 +103,7 @@ pub(crate) async fn revoke(
     State(doorward): State<Doorward>,
     user_id: Bearer<Authenticated>,
     requester: Requester,
-    id: Result<Path<String>, PathRejection>,
+    id: PathId<InvitationId>,
 ) -> Result<NoContent, Error> {
-    // An invalid id gets the same answer as an unknown one, and as one of somebody else.
-    let id = id.ok().and_then(|Path(id)| id.parse().ok()).ok_or(Error::NotFound)?;
-    match invite::revoke_own(&doorward, *user_id, id, &requester).await? {
-        true => Ok(NoContent),
-        false => Err(Error::NotFound),
-    }
+    NoContent::if_found(invite::revoke_own(&doorward, *user_id, id.valid()?, &requester).await?)
 }

@@ -2,10 +2,7 @@
 
 use std::net::IpAddr;
 
-use axum::{
-    extract::{Path, State, rejection::PathRejection},
-    http::StatusCode,
-};
+use axum::{extract::State, http::StatusCode};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -18,6 +15,7 @@ use crate::{
         Error,
         answer::{NoContent, NoStore},
         bearer::Bearer,
+        path_id::PathId,
     },
     network::Requester,
     session::{Methods, Session, SessionId},
@@ -75,10 +73,8 @@ pub(crate) async fn end(
     State(doorward): State<Doorward>,
     user_id: Bearer<Authenticated>,
     requester: Requester,
-    id: Result<Path<String>, PathRejection>,
+    id: PathId<SessionId>,
 ) -> Result<NoContent, Error> {
-    // An invalid id gets the same answer as an unknown one.
-    let id = id.ok().and_then(|Path(id)| id.parse().ok()).ok_or(Error::NotFound)?;
-    let is_ended = sessions::end(&doorward, *user_id, id, &requester).await?;
-    if is_ended { Ok(NoContent) } else { Err(Error::NotFound) }
+    let is_ended = sessions::end(&doorward, *user_id, id.valid()?, &requester).await?;
+    NoContent::if_found(is_ended)
 }

@@ -215,8 +215,5 @@ pub(in crate::http) async fn revoke(
     admin: Admin<order::RevokeInvitation>,
     Named(invitation): Named<String>,
 ) -> Result<NoContent, Error> {
-    match invite::revoke(&doorward, &invitation, &admin).await? {
-        true => Ok(NoContent),
-        false => Err(Error::NotFound),
-    }
+    NoContent::if_found(invite::revoke(&doorward, &invitation, &admin).await?)
 }

@@ -2,10 +2,7 @@
 
 use std::{marker::PhantomData, str::FromStr, time::Duration};
 
-use axum::{
-    extract::{Path, State, rejection::PathRejection},
-    http::StatusCode,
-};
+use axum::{extract::State, http::StatusCode};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -28,6 +25,7 @@ use crate::{
             FaultRecorded, FieldType, Flattened, Form, FormContext, FormField, Json, JsonForm,
             ObjectSchema, form, text, uuid,
         },
+        path_id::PathId,
         query::{Limit, Query},
     },
     id::NotAnId,
@@ -190,11 +188,7 @@ pub(in crate::http) async fn create(
 pub(in crate::http) async fn revoke(
     State(doorward): State<Doorward>,
     by: Admin<RevokeKey>,
-    id: Result<Path<String>, PathRejection>,
+    id: PathId<ApiKeyId>,
 ) -> Result<NoContent, Error> {
-    let id = id.ok().and_then(|Path(id)| id.parse().ok()).ok_or(Error::NotFound)?;
-    match keys::revoke(&doorward, &by, id).await? {
-        true => Ok(NoContent),
-        false => Err(Error::NotFound),
-    }
+    NoContent::if_found(keys::revoke(&doorward, &by, id.valid()?).await?)
 }

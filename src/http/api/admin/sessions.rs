@@ -98,8 +98,5 @@ pub(in crate::http) async fn end(
 ) -> Result<NoContent, Error> {
     let user = admin.subject(&doorward, &user).await?;
     let session = session.parse().map_err(|_| Error::NotFound)?;
-    match admin.carry_out(&doorward, EndSession { session }, &user).await? {
-        true => Ok(NoContent),
-        false => Err(Error::NotFound),
-    }
+    NoContent::if_found(admin.carry_out(&doorward, EndSession { session }, &user).await?)
 }

@@ -2,10 +2,7 @@
 
 use std::net::IpAddr;
 
-use axum::{
-    extract::{Path, State, rejection::PathRejection},
-    http::StatusCode,
-};
+use axum::{extract::State, http::StatusCode};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 use serde_json::Value;
@@ -30,6 +27,7 @@ use crate::{
         description::Created,
         factor_forms::PostedPasskey,
         form::{FieldType, Flattened, FormContext, JsonForm, form, text},
+        path_id::PathId,
         webauthn::CreationOptions,
     },
     network::Requester,
@@ -282,11 +280,11 @@ pub(crate) async fn rename_passkey(
     State(doorward): State<Doorward>,
     caller: Bearer<SignedIn>,
     requester: Requester,
-    id: Result<Path<String>, PathRejection>,
+    id: PathId<FactorId>,
     form: JsonForm<PasskeyName>,
 ) -> Result<NoContent, Error> {
     let PasskeyName { name } = form.read(&doorward)?;
-    passkey::rename(&doorward, &caller, parse_id(id)?, &name, &requester).await?;
+    passkey::rename(&doorward, &caller, id.valid()?, &name, &requester).await?;
     Ok(NoContent)
 }
 
@@ -294,9 +292,9 @@ pub(crate) async fn remove_passkey(
     State(doorward): State<Doorward>,
     caller: Bearer<SignedIn>,
     requester: Requester,
-    id: Result<Path<String>, PathRejection>,
+    id: PathId<FactorId>,
 ) -> Result<NoContent, Error> {
-    passkey::remove(&doorward, &caller, parse_id(id)?, &requester).await?;
+    passkey::remove(&doorward, &caller, id.valid()?, &requester).await?;
     Ok(NoContent)
 }
 
@@ -313,14 +311,8 @@ pub(crate) async fn remove_device(
     State(doorward): State<Doorward>,
     caller: Bearer<SignedIn>,
     requester: Requester,
-    id: Result<Path<String>, PathRejection>,
+    id: PathId<FactorId>,
 ) -> Result<NoContent, Error> {
-    let id = parse_id(id)?;
-    let removed = trusted_devices::remove(&doorward, &caller, id, &requester).await?;
+    let removed = trusted_devices::remove(&doorward, &caller, id.valid()?, &requester).await?;
     removed.map(|_| NoContent).ok_or(Error::NotFound)
-}
-
-/// An invalid id gets the same answer as an unknown one.
-fn parse_id(id: Result<Path<String>, PathRejection>) -> Result<FactorId, Error> {
-    id.ok().and_then(|Path(id)| id.parse().ok()).ok_or(Error::NotFound)
 }

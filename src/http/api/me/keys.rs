@@ -1,9 +1,6 @@
 //! `/api/me/keys`: the API keys of the caller. Making one needs a sign-in within the last 10 minutes. A key does not count here.
 
-use axum::{
-    extract::{Path, State, rejection::PathRejection},
-    http::StatusCode,
-};
+use axum::{extract::State, http::StatusCode};
 
 use crate::{
     Doorward,
@@ -19,9 +16,10 @@ use crate::{
         bearer::Bearer,
         description::Created,
         form::{Flattened, Json, JsonForm, form},
+        path_id::PathId,
     },
     network::Requester,
-    user::Name,
+    user::{ApiKeyId, Name},
 };
 
 form! {
@@ -58,12 +56,7 @@ pub(crate) async fn revoke(
     State(doorward): State<Doorward>,
     user_id: Bearer<Authenticated>,
     requester: Requester,
-    id: Result<Path<String>, PathRejection>,
+    id: PathId<ApiKeyId>,
 ) -> Result<NoContent, Error> {
-    // An invalid id gets the same answer as an unknown one, and as one of somebody else.
-    let id = id.ok().and_then(|Path(id)| id.parse().ok()).ok_or(Error::NotFound)?;
-    match keys::revoke_own(&doorward, *user_id, id, &requester).await? {
-        true => Ok(NoContent),
-        false => Err(Error::NotFound),
-    }
+    NoContent::if_found(keys::revoke_own(&doorward, *user_id, id.valid()?, &requester).await?)
 }

@@ -29,5 +29,5 @@ pub(crate) async fn cancel_pending_email(
     requester: Requester,
 ) -> Result<NoContent, Error> {
     let is_cancelled = cancel(&doorward, &caller, &requester).await?;
-    if is_cancelled { Ok(NoContent) } else { Err(Error::NotFound) }
+    NoContent::if_found(is_cancelled)
 }

@@ -2,10 +2,7 @@
 
 use std::cmp::Reverse;
 
-use axum::{
-    extract::{Path, rejection::PathRejection},
-    response::Response,
-};
+use axum::response::Response;
 
 use super::{
     super::{
@@ -18,15 +15,15 @@ use super::{
 use crate::{
     access::scope::Scope,
     account::{audit, keys, refused, sessions},
-    http::{Error, admin::UsersRead},
-    user::User,
+    http::{Error, admin::UsersRead, path_id::PathId},
+    user::{User, UserId},
 };
 
 /// The most events on the page of a user.
 const MAX_EVENTS: usize = 10;
 
 /// The id in the path of a page.
-pub(in crate::http) type UserPath = Result<Path<String>, PathRejection>;
+pub(in crate::http) type UserPath = PathId<UserId>;
 
 pub(in crate::http) async fn show(
     visit: AdminVisit<UsersRead>,
@@ -47,8 +44,7 @@ pub(super) struct Outcome<'a> {
 impl<S> AdminVisit<S> {
     /// The user with the id in the path.
     pub(in crate::http) async fn user(&self, id: UserPath) -> Result<User, Error> {
-        let id = id.ok().and_then(|Path(id)| id.parse().ok()).ok_or(Error::NotFound)?;
-        self.doorward().user_by_id(id).await?.ok_or(Error::NotFound)
+        self.doorward().user_by_id(id.valid()?).await?.ok_or(Error::NotFound)
     }
 
     /// The page of a user, with the form that was refused.

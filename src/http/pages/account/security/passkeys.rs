@@ -1,10 +1,7 @@
 //! `/account/security/passkey` and `/account/security/key`: add a passkey or a security key. `/account/security/passkeys/{id}`:
 //! renames or removes one.
 
-use axum::{
-    extract::{Path, rejection::PathRejection},
-    response::Response,
-};
+use axum::response::Response;
 
 use super::{
     super::super::{
@@ -26,6 +23,7 @@ use crate::{
         Error,
         factor_forms::PostedPasskey,
         form::{FaultRecorded, PageForm},
+        path_id::PathId,
         webauthn::{CreationOptions, json},
     },
     user::{FactorId, Name, Passkey},
@@ -130,10 +128,9 @@ async fn add_page(
 
 pub(in crate::http) async fn show_passkey(
     visit: SignedInVisit,
-    id: Result<Path<String>, PathRejection>,
+    id: PathId<FactorId>,
 ) -> Result<Response, Error> {
-    let id = id.ok().and_then(|Path(id)| id.parse().ok());
-    match held(&visit, id).await? {
+    match held(&visit, Some(id.valid()?)).await? {
         Some(passkey) => Ok(edit_page(&visit, &passkey, &passkey.name, None)),
         None => Err(Error::NotFound),
     }
