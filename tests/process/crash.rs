@@ -20,10 +20,11 @@ const PASSWORD_WRITERS: usize = 1;
 const LOGINS: usize = 2;
 const GUARDS: usize = 2;
 
+/// 300 at full size.
 #[expect(clippy::disallowed_methods, reason = "the environment chooses the length of the test")]
 fn kills() -> u32 {
     let wanted = std::env::var("DOORWARD_TEST_KILLS");
-    wanted.map_or(60, |kills| kills.parse().expect("DOORWARD_TEST_KILLS is a number"))
+    wanted.map_or(30, |kills| kills.parse().expect("DOORWARD_TEST_KILLS is a number"))
 }
 
 /// Sends requests until the server is killed.

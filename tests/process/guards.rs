@@ -79,7 +79,7 @@ fn guards_are_reloaded_all_or_none() {
 
 #[test]
 fn a_broken_reload_under_load_makes_no_wrong_decision() {
-    const DECISIONS: usize = 100_000;
+    const DECISIONS: usize = 20_000;
     let home = Home::new();
     write_settings(&home, STAFF);
     let server = home.start();
