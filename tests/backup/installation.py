@@ -157,7 +157,7 @@ class Registrations:
                     with self._lock:
                         self._people.append(person)
                     # The number of people decides how long a restore takes.
-                    time.sleep(0.005)
+                    time.sleep(0.01)
         except Exception as error:
             self._failures.append(error)
 
