@@ -4,7 +4,7 @@ import pytest
 
 pytest.register_assert_rewrite("people")
 
-from harness.databases import DATABASES  # noqa: E402
+from harness.postgres import PostgreSQL  # noqa: E402
 from people import Doorward  # noqa: E402
 
 
@@ -14,9 +14,23 @@ def service(tmp_path):
         yield service
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgres"])
-def two_databases(request, tmp_path_factory):
-    """Two empty databases of one kind."""
-    one, other = (DATABASES[request.param](tmp_path_factory.mktemp("database")) for _ in range(2))
-    with one as first, other as second:
-        yield first.url, second.url
+@pytest.fixture(scope="session")
+def server():
+    with PostgreSQL() as server:
+        yield server
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def new_database(request, tmp_path):
+    """Makes an empty database of one kind; returns its URL."""
+
+    def make(name):
+        if request.param == "sqlite":
+            # Its keys are beside it.
+            folder = tmp_path / f"database-{name}"
+            folder.mkdir()
+            return f"sqlite://{folder}/doorward.db"
+        server = request.getfixturevalue("server")
+        return server.url(server.fresh_database())
+
+    return make

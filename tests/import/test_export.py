@@ -10,8 +10,8 @@ from formats import FORMATS
 from people import Doorward, people
 
 
-def test_an_export_that_is_imported_into_an_empty_service_is_the_same(two_databases, tmp_path):
-    old, new = two_databases
+def test_an_export_that_is_imported_into_an_empty_service_is_the_same(new_database, tmp_path):
+    old, new = new_database("old"), new_database("new")
     everybody = []
     with Doorward(tmp_path / "old", old) as service:
         for format in FORMATS:
@@ -48,22 +48,23 @@ def test_an_export_does_not_need_a_server(service, tmp_path):
     assert service.export() == running
 
 
-def import_many(service, folder):
-    """Adds so many users that their export does not fit into the buffers between the server and a reader."""
+def import_many(service, folder, number):
     file = folder / "many.jsonl"
-    users = ({"id": n, "name": "x" * 200, "email": f"user-{n:04}@example.com"} for n in range(4000))
+    users = ({"id": n, "name": "x" * 200, "email": f"user-{n:04}@example.com"} for n in range(number))
     file.write_text("".join(json.dumps(user) + "\n" for user in users))
-    assert service.imports(file)["added"] == 4000
+    assert service.imports(file)["added"] == number
 
 
 def test_a_slow_reader_gets_one_moment_and_other_commands_do_not_wait_for_it(service, tmp_path):
-    import_many(service, tmp_path)
+    # Their export, of a megabyte, does not fit into the buffers between the server and a reader.
+    number = 2500
+    import_many(service, tmp_path, number)
     slow = service.spawn("export", stdout=subprocess.PIPE)
     first = slow.stdout.readline()
     assert service.command("user", "add", "user-9999@example.com", "--name", "Late").returncode == 0
     exported = [json.loads(line)["email"] for line in [first, *slow.stdout]]
     assert (slow.wait(), slow.stderr.read()) == (0, "")
-    assert exported == [f"user-{n:04}@example.com" for n in range(4000)]
+    assert exported == [f"user-{n:04}@example.com" for n in range(number)]
     assert not list(service.folder.glob("unfinished-*"))
 
     closed = service.spawn("export", stdout=subprocess.PIPE)
@@ -74,12 +75,12 @@ def test_a_slow_reader_gets_one_moment_and_other_commands_do_not_wait_for_it(ser
     stopped = service.spawn("export", stdout=subprocess.PIPE)
     stopped.stdout.readline()
     service.kill()
-    assert len(stopped.stdout.readlines()) < 4000
+    assert len(stopped.stdout.readlines()) < number
     assert stopped.wait() == 1 and "the server stopped before everything was sent: try again" in stopped.stderr.read()
 
 
 def test_an_export_that_cannot_be_written_leaves_no_file(service, tmp_path):
-    import_many(service, tmp_path)
+    import_many(service, tmp_path, 500)
     folder = tmp_path / "target"
     folder.mkdir()
     (folder / "existing").write_text("mine")

@@ -7,8 +7,8 @@ from formats import FORMATS, Argon2, Bcrypt
 from people import OURS, Doorward, people
 from harness.connection import post
 
-# The lab runs it with 1000.
-NUMBER = int(os.environ.get("DOORWARD_IMPORT_USERS", "100"))
+# Each way of hashing, of which a system has six at most, meets each kind of password. The lab runs it with 1000.
+NUMBER = int(os.environ.get("DOORWARD_IMPORT_USERS", "60"))
 
 
 @pytest.mark.parametrize("format", FORMATS, ids=lambda format: format.__name__)

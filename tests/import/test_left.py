@@ -1,12 +1,10 @@
 """What is left of imported password hashes: `import status` and `import drop`."""
 
-import contextlib
 import json
 import time
 
 import pytest
 from harness import PATIENCE_SECONDS
-from harness.databases import DATABASES
 from people import Doorward
 
 BCRYPT = "$2a$06$m0CrhHm10qJ3lXRY.5zDGO3rS2KdeeWLuGmsfGlMfOxih58VYVfxe"  # of "a"
@@ -14,18 +12,6 @@ PBKDF2 = "$pbkdf2-sha256$i=20000,l=32$c2FsdHNhbHQ$qQDPSZa3Ormyy9oK1Pu0ZLLwP2Svzm
 FIREBASE_KEY = "jxspr8Ki0RYycVU8zykbdLGjFQ3McFUH0uiiTvC8pVMXAn210wjLNmdZJzxUECKbm0QsEmYUSDzZvpjeJ9WmXA"
 FIREBASE = f"$fbscrypt$v=1,n=4,r=8,p=1,ss=Bw,sk={FIREBASE_KEY}$c2FsdHNhbHQ${FIREBASE_KEY}"
 HASHES = {"ada": BCRYPT, "bob": BCRYPT, "cyd": PBKDF2, "dan": FIREBASE, "eve": None}
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def new_database(request, tmp_path):
-    """Makes an empty database of one kind."""
-    with contextlib.ExitStack() as stack:
-
-        def make(name):
-            (tmp_path / name).mkdir()
-            return stack.enter_context(DATABASES[request.param](tmp_path / name)).url
-
-        yield make
 
 
 @pytest.fixture

@@ -93,7 +93,7 @@ def nginx(service, tmp_path):
         yield start
 
 
-@pytest.mark.parametrize("number", [6000, pytest.param(200_000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("number", [2000, pytest.param(200_000, marks=pytest.mark.long)])
 def test_a_long_import_works_to_its_end(service, sign_in, nginx, tmp_path, number):
     file, first = tmp_path / "users.jsonl", 1
     for port, arguments in [
