@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from harness.wait import eventually
 from trail import PASSWORD, Client
 
-OPERATIONS = 1000
+OPERATIONS = 500
 
 
 @dataclass
