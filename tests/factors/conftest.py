@@ -8,13 +8,13 @@ from harness.databases import DATABASES  # noqa: E402
 from people import FactorService, Person  # noqa: E402
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgres"])
+@pytest.fixture(scope="session", params=["sqlite", "postgres"])
 def database(request, tmp_path_factory):
     with DATABASES[request.param](tmp_path_factory.mktemp("database")) as database:
         yield database
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def service(database):
     with FactorService(database.url, mails=database.folder / "mails") as service:
         yield service

@@ -11,6 +11,8 @@ from harness.wait import eventually
 from people import STEP_SECONDS, FactorService, Person, code_of
 
 THREADS = 20
+# Ten of each thread. --all makes 1000.
+USES = 200
 
 
 def in_parallel(ada, challenges, code, uses):
@@ -27,11 +29,11 @@ def in_parallel(ada, challenges, code, uses):
 
 
 @pytest.mark.parametrize("kind", ["app", "recovery code"])
-def test_of_1000_parallel_uses_of_a_code_one_succeeds(ada, kind):
+def test_of_many_parallel_uses_of_a_code_one_succeeds(request, ada, kind):
     ada.add_totp()
     challenges = [ada.log_in().json() for _ in range(20)]
     code = ada.next_code() if kind == "app" else ada.recovery_codes[0]
-    statuses = in_parallel(ada, challenges, code, 1000)
+    statuses = in_parallel(ada, challenges, code, 1000 if request.config.getoption("--all") else USES)
     assert statuses.count(200) == 1, {status: statuses.count(status) for status in statuses}
     assert set(statuses) <= {200, 401, 429}
 
