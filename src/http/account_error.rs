@@ -8,7 +8,7 @@ use super::{
     factor_challenge::FactorChallenge,
     form_problem::{
         FieldFault,
-        FormAnswer::{self, At, Nothing, Unavailable, Whole, WrongPassword},
+        FormAnswer::{self, At, Nothing, Unavailable, Whole},
         FormError,
     },
 };
@@ -145,9 +145,10 @@ impl From<account::Error> for Answers {
                 Nothing,
             ),
             // The token stays valid: only this action is refused.
-            Reason::WrongPassword => {
-                (Error::Unauthorized(Challenge::InsufficientScope, None), WrongPassword)
-            }
+            Reason::WrongPassword => (
+                Error::Unauthorized(Challenge::InsufficientScope, None),
+                At(StatusCode::BAD_REQUEST, "password", FieldFault::WRONG_PASSWORD),
+            ),
             Reason::MadeByKey => (Error::Unauthorized(Challenge::InsufficientScope, None), Nothing),
             Reason::SignInAgain => (Error::SignInAgain, Nothing),
             Reason::SessionEnded => (Error::Unauthorized(Challenge::InvalidToken, None), Nothing),

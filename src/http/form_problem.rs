@@ -1,6 +1,6 @@
 //! What a form that was not carried out tells a person.
 
-use std::time::Duration;
+use std::{borrow::Cow, time::Duration};
 
 use axum::http::StatusCode;
 
@@ -9,14 +9,44 @@ use crate::{
     language::Text,
 };
 
+/// What is wrong with a form, as its page shows it. With a form that was not sent, nothing is.
+#[derive(Clone, Debug, Default)]
+pub struct FormProblem {
+    /// Why the form as a whole was refused.
+    pub error: Option<FormError>,
+    /// What is wrong with its fields, by the names that the inputs have on the page.
+    pub faults: Vec<(Cow<'static, str>, FieldFault)>,
+}
+
+impl FormProblem {
+    /// A fault of one field.
+    pub fn at(field: impl Into<Cow<'static, str>>, fault: FieldFault) -> Self {
+        Self { error: None, faults: vec![(field.into(), fault)] }
+    }
+
+    /// What is wrong with a field.
+    pub fn fault(&self, field: &str) -> Option<FieldFault> {
+        self.faults.iter().find(|(other, _)| other == field).map(|(_, fault)| *fault)
+    }
+
+    /// Whether the address that was typed has an account.
+    pub fn is_email_taken(&self) -> bool {
+        self.fault("email") == Some(FieldFault::Rule(FaultKind::EmailTaken))
+    }
+}
+
+impl From<FormError> for FormProblem {
+    fn from(error: FormError) -> Self {
+        Self { error: Some(error), faults: Vec::new() }
+    }
+}
+
 /// What a form tells a person about the reason why it was not carried out.
 pub(super) enum FormAnswer {
     /// What is wrong with the field of this name.
     At(StatusCode, &'static str, FieldFault),
     /// Why the form as a whole was refused.
     Whole(StatusCode, FormError),
-    /// It is not the password of the signed-in person. Forms have different names for that field.
-    WrongPassword,
     /// A temporary internal failure.
     Unavailable,
     /// Nothing: it is not about what the person has typed, or the handler of the form has an answer of its own.

@@ -70,7 +70,6 @@ pub(super) fn page(
     let resists = destination.step_up.as_ref().is_some_and(StepUp::needs_passkey);
     let options = missing.and_then(RequestOptions::of).map(|options| json(&options));
     let holds = |kind| missing.is_some_and(|missing| missing.factors.contains(kind));
-    let code_fault = refusal.and_then(|refusal| refusal.fault("code"));
     let page = Prove {
         page: visit.context(),
         prove_for: match &destination.step_up {
@@ -94,10 +93,8 @@ pub(super) fn page(
         follows: visit.caller().and_then(|caller| follows(&caller.user.factors, resists)),
         trusts: destination.step_up.is_none().then_some(prompt.trusts),
         notice: None,
-        error: refusal.and_then(|refusal| refusal.passkey_error()),
-        code_fault: code_fault.filter(|_| !prompt.is_recovery),
-        recovery_fault: code_fault.filter(|_| prompt.is_recovery),
-        password_fault: refusal.and_then(|refusal| refusal.password_fault("password")),
+        problem: refusal.into(),
+        is_recovery: prompt.is_recovery,
     };
     let origin = destination.app.as_ref().map(|app| &*app.origin);
     let mut response = visit.form(html(&page), refusal, origin);

@@ -1,6 +1,6 @@
 //! A form that was not carried out, as its page shows it.
 
-use std::{borrow::Cow, time::Duration};
+use std::time::Duration;
 
 use axum::{
     http::{StatusCode, header},
@@ -15,7 +15,7 @@ use crate::{
         account_error::Answers,
         error::whole_seconds,
         form::Form,
-        form_problem::{FieldFault, FormAnswer, FormError},
+        form_problem::{FormAnswer, FormError, FormProblem},
     },
 };
 
@@ -30,19 +30,22 @@ pub(super) enum FormFailure {
 /// A refused form.
 pub(super) struct FormRefusal {
     status: StatusCode,
-    /// Why the form as a whole was refused.
-    pub(super) error: Option<FormError>,
-    pub(super) faults: Vec<(Cow<'static, str>, FieldFault)>,
-    is_password_wrong: bool,
+    pub(super) problem: FormProblem,
     retry_after: Option<Duration>,
 }
 
 impl FormFailure {
-    /// The faults that the form has recorded.
+    /// The faults that the form has recorded. Nobody types the field with a passkey, so that its fault is told as one of the
+    /// whole form.
     pub(super) fn faults_of(form: Form) -> Self {
-        let faults = form.into_faults().into_iter();
-        let faults = faults.map(|(field, fault)| (field, fault.into())).collect();
-        Self::Refused(FormRefusal { faults, ..FormRefusal::new(StatusCode::BAD_REQUEST) })
+        let mut problem = FormProblem::default();
+        for (field, fault) in form.into_faults() {
+            match &*field {
+                "credential" => problem.error = Some(FormError::PASSKEY_REFUSED),
+                _ => problem.faults.push((field, fault.into())),
+            }
+        }
+        Self::refused(StatusCode::BAD_REQUEST, problem)
     }
 
     /// The refusal that the form shows.
@@ -56,9 +59,8 @@ impl FormFailure {
         }
     }
 
-    fn at(status: StatusCode, field: &'static str, fault: FieldFault) -> Self {
-        let faults = vec![(field.into(), fault)];
-        Self::Refused(FormRefusal { faults, ..FormRefusal::new(status) })
+    fn refused(status: StatusCode, problem: FormProblem) -> Self {
+        Self::Refused(FormRefusal { status, problem, retry_after: None })
     }
 
     fn whole(status: StatusCode, error: FormError) -> Self {
@@ -66,12 +68,7 @@ impl FormFailure {
             FormError::Throttled(wait) => Some(wait),
             FormError::Says(_) => None,
         };
-        Self::Refused(FormRefusal { error: Some(error), retry_after, ..FormRefusal::new(status) })
-    }
-
-    fn wrong_password() -> Self {
-        let refusal = FormRefusal::new(StatusCode::BAD_REQUEST);
-        Self::Refused(FormRefusal { is_password_wrong: true, ..refusal })
+        Self::Refused(FormRefusal { status, problem: error.into(), retry_after })
     }
 
     pub(super) fn refused_passkey() -> Self {
@@ -86,32 +83,16 @@ impl FormFailure {
     fn unavailable(cause: Error) -> Self {
         cause.log();
         Self::Refused(FormRefusal {
-            error: Some(FormError::UNAVAILABLE),
+            status: StatusCode::SERVICE_UNAVAILABLE,
+            problem: FormError::UNAVAILABLE.into(),
             retry_after: Some(Error::RETRY_AFTER),
-            ..FormRefusal::new(StatusCode::SERVICE_UNAVAILABLE)
         })
     }
 }
 
-impl FormRefusal {
-    fn new(status: StatusCode) -> Self {
-        let (error, faults, retry_after) = (None, Vec::new(), None);
-        Self { status, error, faults, is_password_wrong: false, retry_after }
-    }
-
-    /// What is wrong with a field.
-    pub(super) fn fault(&self, field: &str) -> Option<FieldFault> {
-        self.faults.iter().find(|(other, _)| other == field).map(|(_, fault)| *fault)
-    }
-
-    /// Why the form as a whole was refused, also if it has a credential that cannot be read.
-    pub(super) fn passkey_error(&self) -> Option<FormError> {
-        self.error.or(self.fault("credential").map(|_| FormError::PASSKEY_REFUSED))
-    }
-
-    /// What is wrong with the field with the current password of the signed-in person.
-    pub(super) fn password_fault(&self, field: &str) -> Option<FieldFault> {
-        self.fault(field).or(self.is_password_wrong.then_some(FieldFault::WRONG_PASSWORD))
+impl From<Option<&FormRefusal>> for FormProblem {
+    fn from(refusal: Option<&FormRefusal>) -> Self {
+        refusal.map(|refusal| refusal.problem.clone()).unwrap_or_default()
     }
 }
 
@@ -119,9 +100,10 @@ impl From<account::Error> for FormFailure {
     fn from(error: account::Error) -> Self {
         let Answers { json, form } = error.into();
         match form {
-            FormAnswer::At(status, field, fault) => Self::at(status, field, fault),
+            FormAnswer::At(status, field, fault) => {
+                Self::refused(status, FormProblem::at(field, fault))
+            }
             FormAnswer::Whole(status, error) => Self::whole(status, error),
-            FormAnswer::WrongPassword => Self::wrong_password(),
             FormAnswer::Unavailable => Self::unavailable(json),
             FormAnswer::Nothing => Self::Other(json),
         }
@@ -132,7 +114,7 @@ impl FormFailure {
     /// The failure, with the names that the form has for these fields.
     pub(super) fn renamed(mut self, names: &[(&str, &'static str)]) -> Self {
         if let Self::Refused(refusal) = &mut self {
-            for (field, _) in &mut refusal.faults {
+            for (field, _) in &mut refusal.problem.faults {
                 if let Some((_, input)) = names.iter().find(|(name, _)| name == field) {
                     *field = (*input).into();
                 }
@@ -186,6 +168,6 @@ mod tests {
     #[test]
     fn a_form_has_its_own_names_for_fields() {
         let renamed = FormFailure::from(account::Error::TooManyRoles).renamed(&[("role", "roles")]);
-        assert!(renamed.refusal().unwrap().fault("roles").is_some());
+        assert!(renamed.refusal().unwrap().problem.fault("roles").is_some());
     }
 }

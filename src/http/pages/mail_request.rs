@@ -29,8 +29,7 @@ pub(super) fn page(
         only_without_password: kind == MailRequestKind::SignIn
             && codes == MailCodeSignIn::WithoutPassword,
         email,
-        error: refusal.and_then(|refusal| refusal.error),
-        email_fault: refusal.and_then(|refusal| refusal.fault("email")),
+        problem: refusal.into(),
     };
     visit.form(html(&page), refusal, app.map(|app| &*app.origin))
 }

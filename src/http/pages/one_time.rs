@@ -11,7 +11,6 @@ use super::{
 };
 use crate::{
     account::one_time::peek,
-    fault::FaultKind,
     http::{Error, form::Form},
     store,
     token::one_time::Purpose,
@@ -108,29 +107,23 @@ pub(super) fn refused(
     typed: CodeEntry<'_>,
     app: Option<&AppTarget>,
 ) -> Result<Response, Error> {
-    let refusal = failure.refusal()?;
+    let mut refusal = failure.refusal()?;
     let entry = sent.entry(typed);
-    let code_fault = refusal.fault("code");
-    if matches!(entry, CodeEntry::Link { .. }) && code_fault == Some(FieldFault::WRONG_CODE) {
+    let is_code_wrong = refusal.problem.fault("code") == Some(FieldFault::WRONG_CODE);
+    if matches!(entry, CodeEntry::Link { .. }) && is_code_wrong {
         return Ok(dead_link(visit, kind, app));
     }
-    let email_fault = refusal.fault("email");
-    let is_taken = email_fault == Some(FieldFault::Rule(FaultKind::EmailTaken));
+    if refusal.problem.is_email_taken() {
+        // Another account has got the address: nothing that the person typed is wrong.
+        refusal.problem = FormError::EMAIL_TAKEN.into();
+    }
     let page = OneTimeForm {
         kind,
         entry,
         code: &sent.code,
         stay: sent.stay,
-        // Another account has got the address: nothing that the person typed is wrong.
-        error: refusal.error.or(is_taken.then_some(FormError::EMAIL_TAKEN)),
-        email_fault: email_fault.filter(|_| !is_taken),
-        code_fault,
         // Only a user with a password can have typed a wrong one.
         has_password: true,
-        password_fault: match kind {
-            OneTimeKind::ResetFactors => refusal.password_fault("password"),
-            _ => refusal.fault("password"),
-        },
         ..OneTimeForm::new(visit.context())
     };
     Ok(form_page(visit, page, app, Some(&refusal)))
@@ -147,6 +140,7 @@ pub(super) fn form_page(
         app: app.map(|app| &*app.title),
         target: app.map(|app| &*app.sealed),
         min_password_length: visit.doorward().settings().password_rules().min_length,
+        problem: refusal.into(),
         ..page
     };
     visit.form(html(&page), refusal, app.map(|app| &*app.origin))

@@ -152,7 +152,6 @@ fn page_about(
     refusal: Option<&FormRefusal>,
     unknown: Option<&[u8]>,
 ) -> Response {
-    let fault = |field| refusal.and_then(|refusal| refusal.fault(field));
     let relying_party = visit.doorward().passkey_relying_party();
     let passkey = relying_party.as_ref().map(|relying_party| {
         let challenge = open_challenge(visit.doorward());
@@ -174,9 +173,7 @@ fn page_about(
         signal: signal.as_deref().map(Signal::Unknown),
         has_sign_up: visit.doorward().settings().registration != RegistrationPolicy::Closed,
         notice,
-        error: refusal.and_then(|refusal| refusal.error),
-        email_fault: fault("email"),
-        password_fault: fault("password"),
+        problem: refusal.into(),
     };
     let mut response = visit.form(html(&page), refusal, app.map(|app| &*app.origin));
     if passkey.is_some() {

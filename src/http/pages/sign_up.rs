@@ -9,7 +9,7 @@ use super::{
     form_refusal::{FormFailure, FormRefusal},
     return_target::{AppTarget, with_target},
     session_cookie::persistence,
-    text::{FieldFault, FormError, LinkTo, Message},
+    text::{FieldFault, FormError, FormProblem, LinkTo, Message},
     view::{self, InvitationEntry, Signal, html},
     visit::Visit,
 };
@@ -207,9 +207,6 @@ pub(super) fn page_about(
     refusal: Option<&FormRefusal>,
     unknown: Option<&[u8]>,
 ) -> Response {
-    let fault = |field| refusal.and_then(|refusal| refusal.fault(field));
-    let mut error = refusal.and_then(|refusal| refusal.error);
-    let mut invitation_fault = fault("invitation");
     let is_conditional =
         matches!(visit.doorward().settings().registration, RegistrationPolicy::If(_));
     let invitation = typed.invitation(is_conditional);
@@ -218,8 +215,9 @@ pub(super) fn page_about(
         Some(InvitationEntry::Optional(code)) => !code.is_empty(),
         Some(InvitationEntry::Link(_)) | None => false,
     };
-    if has_code && error == Some(FormError::MAY_NOT_REGISTER) {
-        (error, invitation_fault) = (None, Some(FieldFault::WRONG_CODE));
+    let mut problem = FormProblem::from(refusal);
+    if has_code && problem.error == Some(FormError::MAY_NOT_REGISTER) {
+        problem = FormProblem::at("invitation", FieldFault::WRONG_CODE);
     }
     let doorward = visit.doorward();
     let signal = doorward
@@ -237,11 +235,7 @@ pub(super) fn page_about(
         stay: typed.stay,
         target: app.map(|app| &*app.sealed),
         min_password_length: visit.doorward().settings().password_rules().min_length,
-        error,
-        name_fault: fault("name"),
-        email_fault: fault("email"),
-        password_fault: fault("password"),
-        invitation_fault,
+        problem,
     };
     let origin = app.map(|app| &*app.origin);
     let mut response = visit.form(html(&page), refusal, origin);

@@ -188,7 +188,7 @@ impl SignUp {
             stay: typed.stay,
             target: app.as_ref().map(|app| &*app.sealed),
             signal: unknown.as_deref().map(Signal::Unknown),
-            error: refusal.and_then(FormRefusal::passkey_error),
+            problem: refusal.into(),
         };
         let origin = app.as_ref().map(|app| &*app.origin);
         let mut response = visit.form(html(&page), refusal, origin);

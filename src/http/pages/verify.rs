@@ -172,8 +172,7 @@ impl Unverified {
             is_new_address: self.is_new_address,
             code,
             notice,
-            error: refusal.and_then(|refusal| refusal.error),
-            code_fault: refusal.and_then(|refusal| refusal.fault("code")),
+            problem: refusal.into(),
         };
         visit.form(html(&page), refusal, Some(&app.origin))
     }

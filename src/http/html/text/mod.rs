@@ -26,7 +26,7 @@ pub use self::{
 };
 use crate::language::Language;
 pub use crate::{
-    http::form_problem::{FieldFault, FormError},
+    http::form_problem::{FieldFault, FormError, FormProblem},
     language::{counted, grouped},
 };
 

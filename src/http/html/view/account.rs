@@ -3,13 +3,12 @@
 use askama::Template;
 
 use super::{
-    super::text::{FieldFault, FormError, Notice, Span},
+    super::text::{FormProblem, Notice, Span},
     PageContext,
     field::{Field, SignInWith, Summary},
 };
 use crate::{
     clock::Timestamp,
-    fault::FaultKind,
     session::{Session, SessionId, device::Device},
 };
 
@@ -42,9 +41,8 @@ pub struct Account<'a> {
     /// The fewest characters of a password.
     pub min_password_length: usize,
     pub notice: Option<Notice>,
-    /// Why a form was refused as a whole.
-    pub error: Option<FormError>,
-    /// The form that was refused, with what was typed.
+    pub problem: FormProblem,
+    /// The form that was refused.
     pub failed: Option<FailedForm<'a>>,
     /// All sessions of the person. Those that the page shows come first.
     pub sessions: &'a [Session],
@@ -80,30 +78,18 @@ pub enum OpenForm {
 }
 
 /// A form of the page that was refused. The page shows it open, with what was typed except passwords.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub enum FailedForm<'a> {
     Name {
         typed: &'a str,
-        fault: Option<FieldFault>,
     },
     Email {
         typed: &'a str,
-        fault: Option<FieldFault>,
-        /// What is wrong with the password.
-        password: Option<FieldFault>,
     },
-    Password {
-        /// What is wrong with the current one.
-        current: Option<FieldFault>,
-        /// What is wrong with the new one.
-        new: Option<FieldFault>,
-    },
+    Password,
     /// The mail that verifies the address, which was not sent.
     Verification,
-    Delete {
-        /// What is wrong with the password.
-        password: Option<FieldFault>,
-    },
+    Delete,
 }
 
 /// An app that admits the person.
@@ -153,34 +139,29 @@ impl Account<'_> {
         let mut new =
             Field { id: "new", name: "new", ..Field::new_password(t, self.min_password_length) };
         let mut delete_password = confirm("delete-password");
-        let said = |fault: Option<FieldFault>| fault.map(|fault| t.field_fault(fault));
-        match self.failed {
-            None => {}
-            Some(FailedForm::Name { typed, fault }) => {
-                (name.value, name.fault) = (typed, said(fault));
+        // Several forms send a password by the same name. Only one of them was refused.
+        let mut refused = match self.failed {
+            None | Some(FailedForm::Verification) => vec![],
+            Some(FailedForm::Name { typed }) => {
+                name.value = typed;
+                vec![&mut name]
             }
-            Some(FailedForm::Email { typed, fault, password }) => {
-                (email.value, email.fault) = (typed, said(fault));
-                email_password.fault = said(password);
+            Some(FailedForm::Email { typed }) => {
+                email.value = typed;
                 email.way_out = self.taken_email().map(|_| t.sign_in_with_it);
+                vec![&mut email, &mut email_password]
             }
-            Some(FailedForm::Password { current: wrong, new: refused }) => {
-                (current.fault, new.fault) = (said(wrong), said(refused));
-            }
-            Some(FailedForm::Delete { password }) => delete_password.fault = said(password),
-            Some(FailedForm::Verification) => {}
-        }
-        let mut fields = [name, email, email_password, current, new, delete_password];
-        let summary = Summary::of(t, self.error, &mut fields.each_mut(), None);
-        (summary, fields)
+            Some(FailedForm::Password) => vec![&mut current, &mut new],
+            Some(FailedForm::Delete) => vec![&mut delete_password],
+        };
+        let summary = Summary::of(t, &self.problem, &mut refused, None);
+        (summary, [name, email, email_password, current, new, delete_password])
     }
 
     /// The address that was typed, if it already has an account.
     fn taken_email(&self) -> Option<&str> {
         match self.failed? {
-            FailedForm::Email { typed, fault, .. } => {
-                (fault == Some(FieldFault::Rule(FaultKind::EmailTaken))).then_some(typed)
-            }
+            FailedForm::Email { typed } if self.problem.is_email_taken() => Some(typed),
             _ => None,
         }
     }
@@ -236,6 +217,6 @@ impl Account<'_> {
 
     fn is_delete_open(&self) -> bool {
         let is_open = self.open == Some(OpenForm::Delete);
-        is_open || matches!(self.failed, Some(FailedForm::Delete { .. }))
+        is_open || self.failed == Some(FailedForm::Delete)
     }
 }

@@ -2,7 +2,7 @@
 
 use askama::{Template, filters::HtmlSafe};
 
-use super::super::text::{FieldFault, FormError, Texts};
+use super::super::text::{FormProblem, Texts};
 
 /// A field of a form.
 #[derive(Template)]
@@ -96,11 +96,6 @@ impl<'a> Field<'a> {
             ..Self::new("code", "code", t.factors.totp_code, "text", "one-time-code")
         }
     }
-
-    pub(super) fn with_fault(mut self, t: &Texts, fault: Option<FieldFault>) -> Self {
-        self.fault = fault.map(|fault| t.field_fault(fault));
-        self
-    }
 }
 
 /// The form behind a fault that leads to the sign-in page with the address filled in. It is a form of its own, so that the
@@ -129,18 +124,21 @@ pub(super) struct Summary {
 impl HtmlSafe for Summary {}
 
 impl Summary {
-    /// The summary of the error of a form and the faults of its fields. The focus goes to it, or to the only field with a
-    /// fault, or to the field `first` of a form without any.
+    /// The summary of what is wrong with a form. Each of its fields gets the fault of its name. The focus goes to the summary,
+    /// or to the only field with a fault, or to the field `first` of a form without any.
     pub(super) fn of(
         t: &Texts,
-        error: Option<FormError>,
+        problem: &FormProblem,
         fields: &mut [&mut Field<'_>],
         first: Option<&'static str>,
     ) -> Self {
+        for field in &mut *fields {
+            field.fault = problem.fault(field.name).map(|fault| t.field_fault(fault));
+        }
         let with_fault = fields.iter().filter(|field| field.fault.is_some());
         let faults: Vec<_> = with_fault.map(|field| (field.id, field.label)).collect();
-        let summary =
-            Self { heading: t.problem, error: error.map(|error| t.form_error(error)), faults };
+        let error = problem.error.map(|error| t.form_error(error));
+        let summary = Self { heading: t.problem, error, faults };
         let focused = match summary.faults[..] {
             _ if summary.is_shown() => None,
             [(id, _)] => Some(id),

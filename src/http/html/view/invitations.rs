@@ -3,7 +3,7 @@
 use askama::Template;
 
 use super::{
-    super::text::{FieldFault, FormError, Notice, Span},
+    super::text::{FormProblem, Notice, Span},
     PageContext,
     field::{Field, Summary},
 };
@@ -26,8 +26,7 @@ pub struct Invitations<'a> {
     /// The address as it was typed.
     pub email: &'a str,
     pub notice: Option<Notice>,
-    pub error: Option<FormError>,
-    pub email_fault: Option<FieldFault>,
+    pub problem: FormProblem,
 }
 
 /// What an invited person gets from whoever invites them, if the service sends no mail.
@@ -51,17 +50,15 @@ impl<'a> Invitations<'a> {
             ticket: None,
             email: "",
             notice: None,
-            error: None,
-            email_fault: None,
+            problem: FormProblem::default(),
         }
     }
 
     /// The summary and the address.
     fn form(&self) -> (Summary, Field<'_>) {
         let t = self.page.texts();
-        let field = Field { autocomplete: "off", ..Field::email(t, self.email) };
-        let mut email = field.with_fault(t, self.email_fault);
-        let summary = Summary::of(t, self.error, &mut [&mut email], None);
+        let mut email = Field { autocomplete: "off", ..Field::email(t, self.email) };
+        let summary = Summary::of(t, &self.problem, &mut [&mut email], None);
         (summary, email)
     }
 

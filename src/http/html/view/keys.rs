@@ -3,7 +3,7 @@
 use askama::Template;
 
 use super::{
-    super::text::{FieldFault, FormError, Notice, Span},
+    super::text::{FormProblem, Notice, Span},
     PageContext,
     field::{Field, Summary},
 };
@@ -37,8 +37,7 @@ pub struct Keys<'a> {
     /// The name as it was typed.
     pub name: &'a str,
     pub notice: Option<Notice>,
-    pub error: Option<FormError>,
-    pub name_fault: Option<FieldFault>,
+    pub problem: FormProblem,
 }
 
 impl<'a> Keys<'a> {
@@ -55,21 +54,19 @@ impl<'a> Keys<'a> {
             made: None,
             name: "",
             notice: None,
-            error: None,
-            name_fault: None,
+            problem: FormProblem::default(),
         }
     }
 
     /// The summary and the name.
     fn form(&self) -> (Summary, Field<'_>) {
         let t = self.page.texts();
-        let field = Field {
+        let mut name = Field {
             value: self.name,
             hint: Some(t.keys.name_hint.into()),
             ..Field::new("name", "name", t.name, "text", "off")
         };
-        let mut name = field.with_fault(t, self.name_fault);
-        let summary = Summary::of(t, self.error, &mut [&mut name], None);
+        let summary = Summary::of(t, &self.problem, &mut [&mut name], None);
         (summary, name)
     }
 

@@ -3,7 +3,7 @@
 use askama::Template;
 
 use super::{
-    super::text::{FieldFault, FormError},
+    super::text::FormProblem,
     PageContext,
     field::{Field, Summary},
 };
@@ -22,8 +22,7 @@ pub struct MailRequest<'a> {
     pub only_without_password: bool,
     /// The address as it was typed.
     pub email: &'a str,
-    pub error: Option<FormError>,
-    pub email_fault: Option<FieldFault>,
+    pub problem: FormProblem,
 }
 
 /// What the mail is for.
@@ -66,8 +65,8 @@ impl MailRequest<'_> {
     /// The summary and the address.
     fn form(&self) -> (Summary, Field<'_>) {
         let t = self.page.texts();
-        let mut email = Field::email(t, self.email).with_fault(t, self.email_fault);
-        let summary = Summary::of(t, self.error, &mut [&mut email], Some("email"));
+        let mut email = Field::email(t, self.email);
+        let summary = Summary::of(t, &self.problem, &mut [&mut email], Some("email"));
         (summary, email)
     }
 }

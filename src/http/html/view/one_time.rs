@@ -4,7 +4,7 @@
 use askama::Template;
 
 use super::{
-    super::text::{FieldFault, FormError, Notice},
+    super::text::{FormProblem, Notice},
     PageContext,
     field::{Field, Summary},
 };
@@ -32,10 +32,7 @@ pub struct OneTimeForm<'a> {
     /// The fewest characters of a password.
     pub min_password_length: usize,
     pub notice: Option<Notice>,
-    pub error: Option<FormError>,
-    pub email_fault: Option<FieldFault>,
-    pub code_fault: Option<FieldFault>,
-    pub password_fault: Option<FieldFault>,
+    pub problem: FormProblem,
 }
 
 /// What a one-time secret is used for.
@@ -87,10 +84,7 @@ impl<'a> OneTimeForm<'a> {
             has_password: false,
             min_password_length: 0,
             notice: None,
-            error: None,
-            email_fault: None,
-            code_fault: None,
-            password_fault: None,
+            problem: FormProblem::default(),
         }
     }
 
@@ -133,14 +127,10 @@ impl<'a> OneTimeForm<'a> {
             OneTimeKind::ResetFactors => self.has_password.then(|| Field::password(t)),
             OneTimeKind::Verify | OneTimeKind::SignIn => None,
         };
-        let mut fields = [
-            email.map(|field| field.with_fault(t, self.email_fault)),
-            code.map(|field| field.with_fault(t, self.code_fault)),
-            password.map(|field| field.with_fault(t, self.password_fault)),
-        ];
+        let mut fields = [email, code, password];
         let first = self.mailed_to().map(|_| "code");
         let mut shown: Vec<_> = fields.iter_mut().flatten().collect();
-        let summary = Summary::of(t, self.error, &mut shown, first);
+        let summary = Summary::of(t, &self.problem, &mut shown, first);
         (summary, fields)
     }
 

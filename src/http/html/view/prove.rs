@@ -3,7 +3,7 @@
 use askama::Template;
 
 use super::{
-    super::text::{Before, FieldFault, Follows, FormError, Notice},
+    super::text::{Before, Follows, FormProblem, Notice},
     PageContext, SCRIPT,
     field::{Field, Summary},
     passkey_button::{NoScript, PasskeyButton},
@@ -33,10 +33,9 @@ pub struct Prove<'a> {
     /// Whether the person chose to trust the browser. `None` if they cannot.
     pub trusts: Option<bool>,
     pub notice: Option<Notice>,
-    pub error: Option<FormError>,
-    pub code_fault: Option<FieldFault>,
-    pub recovery_fault: Option<FieldFault>,
-    pub password_fault: Option<FieldFault>,
+    pub problem: FormProblem,
+    /// Whether the refused form is that for recovery codes.
+    pub is_recovery: bool,
 }
 
 /// Why the person has to prove who they are.
@@ -94,24 +93,25 @@ impl Prove<'_> {
     fn form(&self) -> (Summary, [Option<Field<'_>>; 3]) {
         let t = self.page.texts();
         let f = &t.factors;
-        let code = || Field::totp_code(t).with_fault(t, self.code_fault);
         let password = || {
             let hint = self.follows.map(|follows| follows.in_words(t.language).into());
-            Field { hint, ..Field::password(t) }.with_fault(t, self.password_fault)
+            Field { hint, ..Field::password(t) }
         };
         let recovery = || {
-            let field = Field::new("recovery", "code", f.recovery_code, "text", "off");
             let hint = Some(f.recovery_code_hint.into());
-            Field { hint, ..field }.with_fault(t, self.recovery_fault)
+            Field { hint, ..Field::new("recovery", "code", f.recovery_code, "text", "off") }
         };
         let mut fields = [
-            self.has_code.then(code),
+            self.has_code.then(|| Field::totp_code(t)),
             self.has_password.then(password),
             self.has_recovery_code.then(recovery),
         ];
         let first = if self.has_code { "code" } else { "password" };
-        let mut shown: Vec<_> = fields.iter_mut().flatten().collect();
-        let summary = Summary::of(t, self.error, &mut shown, Some(first));
+        // Two forms send a code by the same name. Only one of them was refused.
+        let other = if self.is_recovery { "code" } else { "recovery" };
+        let mut refused: Vec<_> =
+            fields.iter_mut().flatten().filter(|field| field.id != other).collect();
+        let summary = Summary::of(t, &self.problem, &mut refused, Some(first));
         (summary, fields)
     }
 

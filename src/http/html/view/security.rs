@@ -3,7 +3,7 @@
 use askama::Template;
 
 use super::{
-    super::text::{FormError, LinkTo, Notice, Span, Texts},
+    super::text::{FormProblem, LinkTo, Notice, Span, Texts},
     PageContext, SCRIPT,
     field::Summary,
     passkey_button::{Signal, SignalElement},
@@ -50,7 +50,7 @@ pub struct Security<'a> {
     pub devices: &'a [TrustedDevice],
     pub signal: Option<Signal<'a>>,
     pub notice: Option<Notice>,
-    pub error: Option<FormError>,
+    pub problem: FormProblem,
 }
 
 /// A trusted browser in words.
@@ -62,7 +62,7 @@ struct Row<'a> {
 
 impl Security<'_> {
     fn summary(&self) -> Summary {
-        Summary::of(self.page.texts(), self.error, &mut [], None)
+        Summary::of(self.page.texts(), &self.problem, &mut [], None)
     }
 
     /// What the app asks for.

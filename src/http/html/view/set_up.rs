@@ -3,7 +3,7 @@
 use askama::Template;
 
 use super::{
-    super::text::{FieldFault, FormError},
+    super::text::FormProblem,
     PageContext, SCRIPT,
     field::{Field, Summary},
     passkey_button::{NoScript, PasskeyButton},
@@ -27,8 +27,7 @@ pub struct AddPasskey<'a> {
     pub has_password: bool,
     /// The name as it was typed.
     pub name: &'a str,
-    pub error: Option<FormError>,
-    pub name_fault: Option<FieldFault>,
+    pub problem: FormProblem,
 }
 
 impl AddPasskey<'_> {
@@ -49,14 +48,13 @@ impl AddPasskey<'_> {
     /// The summary and the name.
     fn form(&self) -> (Summary, Field<'_>) {
         let t = self.page.texts();
-        let field = Field {
+        let mut name = Field {
             autocomplete: "off",
             is_optional: true,
             hint: Some(t.factors.name_hint.into()),
             ..Field::name(t, self.name)
         };
-        let mut name = field.with_fault(t, self.name_fault);
-        let summary = Summary::of(t, self.error, &mut [&mut name], None);
+        let summary = Summary::of(t, &self.problem, &mut [&mut name], None);
         (summary, name)
     }
 
@@ -78,17 +76,15 @@ pub struct EditPasskey<'a> {
     pub passkey: &'a Passkey,
     /// The name as it was typed.
     pub typed: &'a str,
-    pub error: Option<FormError>,
-    pub name_fault: Option<FieldFault>,
+    pub problem: FormProblem,
 }
 
 impl EditPasskey<'_> {
     /// The summary and the name.
     fn form(&self) -> (Summary, Field<'_>) {
         let t = self.page.texts();
-        let field = Field { autocomplete: "off", ..Field::name(t, self.typed) };
-        let mut name = field.with_fault(t, self.name_fault);
-        let summary = Summary::of(t, self.error, &mut [&mut name], None);
+        let mut name = Field { autocomplete: "off", ..Field::name(t, self.typed) };
+        let summary = Summary::of(t, &self.problem, &mut [&mut name], None);
         (summary, name)
     }
 }
@@ -148,16 +144,15 @@ pub struct SetUpTotp<'a> {
     /// What the code is sent with.
     pub setup: &'a str,
     pub target: Option<&'a str>,
-    pub error: Option<FormError>,
-    pub code_fault: Option<FieldFault>,
+    pub problem: FormProblem,
 }
 
 impl SetUpTotp<'_> {
     /// The summary and the code.
     fn form(&self) -> (Summary, Field<'_>) {
         let t = self.page.texts();
-        let mut code = Field::totp_code(t).with_fault(t, self.code_fault);
-        let summary = Summary::of(t, self.error, &mut [&mut code], None);
+        let mut code = Field::totp_code(t);
+        let summary = Summary::of(t, &self.problem, &mut [&mut code], None);
         (summary, code)
     }
 }

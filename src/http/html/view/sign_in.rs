@@ -3,7 +3,7 @@
 use askama::Template;
 
 use super::{
-    super::text::{FieldFault, FormError, Notice},
+    super::text::{FormProblem, Notice},
     PageContext, SCRIPT,
     field::{Field, Summary},
     passkey_button::{PasskeyButton, Signal, SignalElement},
@@ -32,11 +32,7 @@ pub struct SignIn<'a> {
     /// Whether anybody can create an account.
     pub has_sign_up: bool,
     pub notice: Option<Notice>,
-    pub error: Option<FormError>,
-    /// What is wrong with the address, such as that it is missing.
-    pub email_fault: Option<FieldFault>,
-    /// What is wrong with the password, such as that it is missing.
-    pub password_fault: Option<FieldFault>,
+    pub problem: FormProblem,
 }
 
 impl SignIn<'_> {
@@ -51,16 +47,16 @@ impl SignIn<'_> {
     /// The summary, the address and the password.
     fn form(&self) -> (Summary, Field<'_>, Field<'_>) {
         let t = self.page.texts();
-        let mut email = Field::email(t, self.email).with_fault(t, self.email_fault);
+        let mut email = Field::email(t, self.email);
         if self.passkey.is_some() {
             email.autocomplete = "username webauthn";
         }
-        let mut password = Field::password(t).with_fault(t, self.password_fault);
+        let mut password = Field::password(t);
         let forgot = if self.sends_mail { "/forgot" } else { "/reset" };
         let query = PageContext::query(self.target);
         password.aside = Some((format!("{}{forgot}{query}", self.page.base), t.forgot_password));
         let first = if self.email.is_empty() { email.id } else { password.id };
-        let summary = Summary::of(t, self.error, &mut [&mut email, &mut password], Some(first));
+        let summary = Summary::of(t, &self.problem, &mut [&mut email, &mut password], Some(first));
         (summary, email, password)
     }
 

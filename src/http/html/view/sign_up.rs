@@ -3,12 +3,11 @@
 use askama::Template;
 
 use super::{
-    super::text::{FieldFault, FormError},
+    super::text::FormProblem,
     PageContext, SCRIPT,
     field::{Field, SignInWith, Summary},
     passkey_button::{Signal, SignalElement},
 };
-use crate::fault::FaultKind;
 
 /// The page to create an account.
 #[derive(Clone, Template)]
@@ -32,12 +31,7 @@ pub struct SignUp<'a> {
     pub target: Option<&'a str>,
     /// The fewest characters of a password.
     pub min_password_length: usize,
-    pub error: Option<FormError>,
-    pub name_fault: Option<FieldFault>,
-    pub email_fault: Option<FieldFault>,
-    pub password_fault: Option<FieldFault>,
-    /// What is wrong with the code of the invitation.
-    pub invitation_fault: Option<FieldFault>,
+    pub problem: FormProblem,
 }
 
 /// How an invitation gets to the page.
@@ -63,22 +57,20 @@ impl SignUp<'_> {
     /// The summary, the name, the address, the password and the code of an invitation.
     fn form(&self) -> (Summary, [Field<'_>; 3], Option<Field<'_>>) {
         let t = self.page.texts();
-        let mut name = Field::name(t, self.name).with_fault(t, self.name_fault);
-        let mut email = Field::email(t, self.email).with_fault(t, self.email_fault);
+        let mut name = Field::name(t, self.name);
+        let mut email = Field::email(t, self.email);
         if let Some(InvitationEntry::Link(_)) = self.invitation {
             (email.readonly, email.hint) = (true, Some(t.invited_address.into()));
         }
-        if self.is_taken() {
+        if self.problem.is_email_taken() {
             email.way_out = Some(t.sign_in_with_it);
         }
-        let mut password = Field {
-            label: t.password,
-            ..Field::new_password(t, self.min_password_length).with_fault(t, self.password_fault)
-        };
+        let mut password =
+            Field { label: t.password, ..Field::new_password(t, self.min_password_length) };
         let mut invitation = self.invitation_field();
         let mut fields = vec![&mut name, &mut email, &mut password];
         fields.extend(&mut invitation);
-        let summary = Summary::of(t, self.error, &mut fields, Some("name"));
+        let summary = Summary::of(t, &self.problem, &mut fields, Some("name"));
         (summary, [name, email, password], invitation)
     }
 
@@ -99,16 +91,11 @@ impl SignUp<'_> {
         if is_optional {
             (field.is_optional, field.hint) = (true, Some(t.invitation_code_hint.into()));
         }
-        Some(field.with_fault(t, self.invitation_fault))
-    }
-
-    /// Whether the address has an account.
-    fn is_taken(&self) -> bool {
-        self.email_fault == Some(FieldFault::Rule(FaultKind::EmailTaken))
+        Some(field)
     }
 
     fn sign_in_with(&self) -> Option<SignInWith<'_>> {
         let (base, email, target) = (self.page.base, self.email, self.target);
-        self.is_taken().then_some(SignInWith { base, email, target })
+        self.problem.is_email_taken().then_some(SignInWith { base, email, target })
     }
 }

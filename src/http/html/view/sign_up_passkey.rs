@@ -4,14 +4,14 @@ use askama::Template;
 use percent_encoding::utf8_percent_encode;
 
 use super::{
-    super::text::FormError,
+    super::text::FormProblem,
     InvitationEntry, KEPT, PageContext, SCRIPT,
     field::Summary,
     passkey_button::{NoScript, PasskeyButton, Signal, SignalElement},
 };
 
 /// The page on which a person who signs up makes a passkey. It passes on what they have typed before.
-#[derive(Clone, Copy, Template)]
+#[derive(Clone, Template)]
 #[template(path = "sign_up_passkey.html", whitespace = "minimize")]
 pub struct SignUpPasskey<'a> {
     pub page: PageContext<'a>,
@@ -27,14 +27,14 @@ pub struct SignUpPasskey<'a> {
     /// The return target, passed on in the field `for`.
     pub target: Option<&'a str>,
     pub signal: Option<Signal<'a>>,
-    pub error: Option<FormError>,
+    pub problem: FormProblem,
 }
 
 impl SignUpPasskey<'_> {
     const PATH: &'static str = "/sign-up/passkey";
 
     fn summary(&self) -> Summary {
-        Summary::of(self.page.texts(), self.error, &mut [], None)
+        Summary::of(self.page.texts(), &self.problem, &mut [], None)
     }
 
     fn button(&self) -> PasskeyButton<'_> {

@@ -5,7 +5,7 @@ use std::{sync::LazyLock, time::Duration};
 use serde_json::json;
 
 use super::{
-    super::text::{Before, FieldFault, Follows, FormError, LinkTo, Message, Notice},
+    super::text::{Before, FieldFault, Follows, FormError, FormProblem, LinkTo, Message, Notice},
     branding::Contact,
     *,
 };
@@ -32,20 +32,24 @@ const LONG_NAME: &str = "Hubert Blaine Wolfeschlegelsteinhausenbergerdorff-welch
 const RIGHT_TO_LEFT: &str = "אדה לאבלייס";
 const HOSTILE: &str = "\"><script>alert('1')</script>&amp;";
 
-/// What a form as a whole is told.
-fn error_of(reason: Reason) -> Option<FormError> {
+/// What a form is told that was refused for this reason.
+fn problem_of(reason: Reason) -> FormProblem {
     match Answers::from(reason).form {
-        FormAnswer::Whole(_, error) => Some(error),
-        _ => None,
+        FormAnswer::At(_, field, fault) => FormProblem::at(field, fault),
+        FormAnswer::Whole(_, error) => error.into(),
+        FormAnswer::Unavailable | FormAnswer::Nothing => panic!("a form is told nothing"),
     }
 }
 
-/// What is told at a field.
-fn fault_of(reason: Reason) -> Option<FieldFault> {
-    match Answers::from(reason).form {
-        FormAnswer::At(_, _, fault) => Some(fault),
-        _ => None,
-    }
+/// A field that breaks a rule.
+fn broken(field: &'static str, rule: FaultKind) -> FormProblem {
+    FormProblem::at(field, FieldFault::Rule(rule))
+}
+
+/// Several fields with a fault.
+fn several<const N: usize>(problems: [FormProblem; N]) -> FormProblem {
+    let faults = problems.into_iter().flat_map(|problem| problem.faults).collect();
+    FormProblem { error: None, faults }
 }
 
 fn branding() -> Branding {
@@ -111,7 +115,7 @@ fn account(page: PageContext<'_>, sessions: usize) -> Account<'_> {
         open: None,
         min_password_length: 8,
         notice: None,
-        error: None,
+        problem: FormProblem::default(),
         failed: None,
         sessions: &SESSIONS[..sessions],
         current: SESSIONS[0].id,
@@ -168,7 +172,7 @@ fn invitations(page: PageContext<'_>) -> Vec<(&'static str, Invitations<'_>)> {
             "invitations-refused",
             Invitations {
                 email: "grace@example",
-                email_fault: Some(FieldFault::Rule(FaultKind::InvalidEmail)),
+                problem: broken("email", FaultKind::InvalidEmail),
                 ..some(1)
             },
         ),
@@ -243,11 +247,11 @@ fn keys(page: PageContext<'_>) -> Vec<(&'static str, Keys<'_>)> {
             Keys {
                 name: "x",
                 chosen_days: 365,
-                name_fault: Some(FieldFault::Rule(FaultKind::TooShort(2))),
+                problem: broken("name", FaultKind::TooShort(2)),
                 ..none.clone()
             },
         ),
-        ("keys-too-many", Keys { error: error_of(Reason::TooManyKeys), ..some(3) }),
+        ("keys-too-many", Keys { problem: problem_of(Reason::TooManyKeys), ..some(3) }),
         ("keys-most", Keys { apps: vec![&GUARDS[1]; 20], ..some(30) }),
         (
             "keys-hostile",
@@ -276,7 +280,7 @@ fn one_time_secrets(page: PageContext<'_>) -> Vec<(&'static str, OneTimeForm<'_>
     let sent = |kind| OneTimeForm { notice: Some(Notice::MailSent), ..form(kind, mailed) };
     let refused = |kind, entry| OneTimeForm {
         code: "1234 5679",
-        code_fault: Some(wrong),
+        problem: FormProblem::at("code", wrong),
         ..form(kind, entry)
     };
     let sign_in = OneTimeForm { app: Some("Reports"), target: Some("abc"), ..sent(SignIn) };
@@ -286,7 +290,10 @@ fn one_time_secrets(page: PageContext<'_>) -> Vec<(&'static str, OneTimeForm<'_>
             "reset-wrong",
             OneTimeForm {
                 code: "ABCD-EFGH",
-                password_fault: Some(FieldFault::Rule(FaultKind::OwnNameOrEmail)),
+                problem: several([
+                    FormProblem::at("code", wrong),
+                    broken("password", FaultKind::OwnNameOrEmail),
+                ]),
                 ..refused(Reset, CodeEntry::Operator)
             },
         ),
@@ -294,7 +301,7 @@ fn one_time_secrets(page: PageContext<'_>) -> Vec<(&'static str, OneTimeForm<'_>
         (
             "reset-link-fault",
             OneTimeForm {
-                password_fault: Some(FieldFault::Rule(FaultKind::TooShort(8))),
+                problem: broken("password", FaultKind::TooShort(8)),
                 ..form(Reset, link)
             },
         ),
@@ -303,7 +310,10 @@ fn one_time_secrets(page: PageContext<'_>) -> Vec<(&'static str, OneTimeForm<'_>
         ("verify", form(Verify, CodeEntry::Typed { email: "" })),
         ("verify-link", form(Verify, link)),
         ("verify-wrong", refused(Verify, typed)),
-        ("verify-taken", OneTimeForm { error: Some(FormError::EMAIL_TAKEN), ..form(Verify, link) }),
+        (
+            "verify-taken",
+            OneTimeForm { problem: FormError::EMAIL_TAKEN.into(), ..form(Verify, link) },
+        ),
         ("restore-link", form(Restore, link)),
         ("code", sign_in.clone()),
         ("code-link", form(SignIn, link)),
@@ -311,7 +321,10 @@ fn one_time_secrets(page: PageContext<'_>) -> Vec<(&'static str, OneTimeForm<'_>
             "code-link-signed-in",
             OneTimeForm { signed_in_as: Some("bob@example.com"), ..form(SignIn, link) },
         ),
-        ("code-wrong", OneTimeForm { notice: None, code_fault: Some(wrong), ..sign_in }),
+        (
+            "code-wrong",
+            OneTimeForm { notice: None, problem: FormProblem::at("code", wrong), ..sign_in },
+        ),
         (
             "code-hostile",
             OneTimeForm {
@@ -341,10 +354,9 @@ fn verifications(page: PageContext<'_>) -> Vec<(&'static str, VerifyForApp<'_>)>
         is_new_address: false,
         code: "",
         notice: None,
-        error: None,
-        code_fault: None,
+        problem: FormProblem::default(),
     };
-    let wrong = Some(FieldFault::WRONG_CODE);
+    let wrong = FormProblem::at("code", FieldFault::WRONG_CODE);
     let wait = Duration::from_secs(900);
     vec![
         ("verify-for-app", plain.clone()),
@@ -354,11 +366,11 @@ fn verifications(page: PageContext<'_>) -> Vec<(&'static str, VerifyForApp<'_>)>
         ),
         (
             "verify-for-app-wrong",
-            VerifyForApp { code: "1234 5679", code_fault: wrong, ..plain.clone() },
+            VerifyForApp { code: "1234 5679", problem: wrong, ..plain.clone() },
         ),
         (
             "verify-for-app-throttled",
-            VerifyForApp { error: Some(FormError::Throttled(wait)), ..plain.clone() },
+            VerifyForApp { problem: FormError::Throttled(wait).into(), ..plain.clone() },
         ),
         ("verify-for-app-new-address", VerifyForApp { is_new_address: true, ..plain.clone() }),
         ("verify-for-app-long", VerifyForApp { app: LONG_NAME, ..plain.clone() }),
@@ -383,8 +395,7 @@ fn mail_requests(page: PageContext<'_>) -> Vec<(&'static str, MailRequest<'_>)> 
         target: None,
         only_without_password: false,
         email: "",
-        error: None,
-        email_fault: None,
+        problem: FormProblem::default(),
     };
     let sign_in = MailRequest { kind: MailRequestKind::SignIn, ..forgot.clone() };
     vec![
@@ -393,14 +404,14 @@ fn mail_requests(page: PageContext<'_>) -> Vec<(&'static str, MailRequest<'_>)> 
             "forgot-fault",
             MailRequest {
                 email: "ada@example",
-                email_fault: Some(FieldFault::Rule(FaultKind::InvalidEmail)),
+                problem: broken("email", FaultKind::InvalidEmail),
                 ..forgot.clone()
             },
         ),
         (
             "forgot-throttled",
             MailRequest {
-                error: Some(FormError::Throttled(Duration::from_secs(600))),
+                problem: FormError::Throttled(Duration::from_secs(600)).into(),
                 email: "ada@example.com",
                 ..forgot
             },
@@ -427,9 +438,7 @@ fn sign_in(page: PageContext<'_>) -> SignIn<'_> {
         signal: None,
         has_sign_up: true,
         notice: None,
-        error: None,
-        email_fault: None,
-        password_fault: None,
+        problem: FormProblem::default(),
     }
 }
 
@@ -437,7 +446,7 @@ fn sign_ins(page: PageContext<'_>) -> Vec<(&'static str, SignIn<'_>)> {
     let plain = sign_in(page);
     let app = SignIn { app: Some("Reports"), target: Some("abc-_123"), ..plain.clone() };
     let typed = SignIn { email: "ada@example.com", stay: true, ..app.clone() };
-    let with_error = |error| SignIn { error, ..typed.clone() };
+    let refused = |problem| SignIn { problem, ..typed.clone() };
     vec![
         ("sign-in", app.clone()),
         ("sign-in-plain", plain.clone()),
@@ -448,7 +457,7 @@ fn sign_ins(page: PageContext<'_>) -> Vec<(&'static str, SignIn<'_>)> {
             SignIn {
                 passkey: Some((CHALLENGE, OPTIONS)),
                 signal: Some(Signal::Unknown(OPTIONS)),
-                error: error_of(Reason::UnknownPasskey),
+                problem: problem_of(Reason::UnknownPasskey),
                 ..plain.clone()
             },
         ),
@@ -460,14 +469,16 @@ fn sign_ins(page: PageContext<'_>) -> Vec<(&'static str, SignIn<'_>)> {
         ("sign-in-reset", SignIn { notice: Some(Notice::PasswordReset), ..plain.clone() }),
         ("sign-in-expired", SignIn { notice: Some(Notice::SessionExpired), ..app.clone() }),
         ("sign-in-everywhere", SignIn { notice: Some(Notice::SignedOutEverywhere), ..app.clone() }),
-        ("sign-in-wrong", with_error(error_of(Reason::WrongCredentials))),
-        ("sign-in-throttled", with_error(Some(FormError::Throttled(Duration::from_secs(170))))),
-        ("sign-in-unavailable", with_error(Some(FormError::UNAVAILABLE))),
+        ("sign-in-wrong", refused(problem_of(Reason::WrongCredentials))),
+        ("sign-in-throttled", refused(FormError::Throttled(Duration::from_secs(170)).into())),
+        ("sign-in-unavailable", refused(FormError::UNAVAILABLE.into())),
         (
             "sign-in-empty",
             SignIn {
-                email_fault: Some(FieldFault::Rule(FaultKind::Required)),
-                password_fault: Some(FieldFault::Rule(FaultKind::Required)),
+                problem: several([
+                    broken("email", FaultKind::Required),
+                    broken("password", FaultKind::Required),
+                ]),
                 ..plain
             },
         ),
@@ -497,10 +508,8 @@ fn proofs(page: PageContext<'_>) -> Vec<(&'static str, Prove<'_>)> {
         follows: None,
         trusts: None,
         notice: None,
-        error: None,
-        code_fault: None,
-        recovery_fault: None,
-        password_fault: None,
+        problem: FormProblem::default(),
+        is_recovery: false,
     };
     let both = Prove {
         challenge: Some(CHALLENGE),
@@ -525,14 +534,22 @@ fn proofs(page: PageContext<'_>) -> Vec<(&'static str, Prove<'_>)> {
         ("factor-key", Prove { has_code: false, has_only_keys: true, ..both.clone() }),
         (
             "factor-wrong",
-            Prove { code_fault: Some(FieldFault::WRONG_TOTP), trusts: Some(true), ..both.clone() },
+            Prove {
+                problem: FormProblem::at("code", FieldFault::WRONG_TOTP),
+                trusts: Some(true),
+                ..both.clone()
+            },
         ),
-        ("factor-used", Prove { code_fault: fault_of(Reason::CodeUsed), ..both.clone() }),
+        ("factor-used", Prove { problem: problem_of(Reason::CodeUsed), ..both.clone() }),
         (
             "factor-wrong-recovery",
-            Prove { recovery_fault: Some(FieldFault::WRONG_CODE), ..both.clone() },
+            Prove {
+                problem: FormProblem::at("code", FieldFault::WRONG_CODE),
+                is_recovery: true,
+                ..both.clone()
+            },
         ),
-        ("factor-refused", Prove { error: Some(FormError::PASSKEY_REFUSED), ..both.clone() }),
+        ("factor-refused", Prove { problem: FormError::PASSKEY_REFUSED.into(), ..both.clone() }),
         (
             "step-up-password",
             Prove {
@@ -546,7 +563,7 @@ fn proofs(page: PageContext<'_>) -> Vec<(&'static str, Prove<'_>)> {
             Prove {
                 prove_for: step_up(None, Ask::Again, "again"),
                 has_password: true,
-                password_fault: Some(FieldFault::WRONG_PASSWORD),
+                problem: FormProblem::at("password", FieldFault::WRONG_PASSWORD),
                 ..none.clone()
             },
         ),
@@ -719,7 +736,7 @@ fn securities(page: PageContext<'_>) -> Vec<(&'static str, Security<'_>)> {
         devices: &[],
         signal: None,
         notice: None,
-        error: None,
+        problem: FormProblem::default(),
     };
     let some = Security {
         passkeys: &PASSKEYS[0],
@@ -769,7 +786,10 @@ fn securities(page: PageContext<'_>) -> Vec<(&'static str, Security<'_>)> {
         ("security", some.clone()),
         ("security-not-fresh", Security { is_fresh: false, target: Some("abc"), ..some.clone() }),
         ("security-removed", Security { signal: Some(Signal::Unknown(OPTIONS)), ..some }),
-        ("security-refused", Security { error: error_of(Reason::TooManyPasskeys), ..none.clone() }),
+        (
+            "security-refused",
+            Security { problem: problem_of(Reason::TooManyPasskeys), ..none.clone() },
+        ),
         ("security-most", most),
         (
             "security-hostile",
@@ -788,16 +808,14 @@ fn set_ups(page: PageContext<'_>) -> Vec<(&'static str, String)> {
         target: None,
         has_password: true,
         name: "",
-        error: None,
-        name_fault: None,
+        problem: FormProblem::default(),
     };
     let edit = EditPasskey {
         page,
         now: NOW,
         passkey: &PASSKEYS[0][0],
         typed: "iCloud Keychain",
-        error: None,
-        name_fault: None,
+        problem: FormProblem::default(),
     };
     let uri = "otpauth://totp/Doorward:ada.lovelace@mail.example.com?secret=GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ&issuer=Doorward&algorithm=SHA1&digits=6&period=30";
     let qr = crate::credential::qr::svg_path(uri);
@@ -808,8 +826,7 @@ fn set_ups(page: PageContext<'_>) -> Vec<(&'static str, String)> {
         uri,
         setup: CHALLENGE,
         target: None,
-        error: None,
-        code_fault: None,
+        problem: FormProblem::default(),
     };
     let codes: Vec<_> = (0..8).map(|_| "7KQ2M-9XH4T-0BVC8-WNZ5R-3JYD6".to_owned()).collect();
     let go_on = "/account/security";
@@ -818,7 +835,7 @@ fn set_ups(page: PageContext<'_>) -> Vec<(&'static str, String)> {
     let new = NewRecoveryCode { page, code: "7KQ2M-9XH4T-0BVC8-WNZ5R-3JYD6", go_on, replace };
     let lost = NewRecoveryCode { replace: Some("/account/security?done=recovered"), ..new };
     let remove = RemoveFactor { page, passkey: None, is_last: true };
-    let fault = Some(FieldFault::Rule(FaultKind::TooShort(2)));
+    let short = broken("name", FaultKind::TooShort(2));
     let sign_up = SignUpPasskey {
         page,
         options: OPTIONS,
@@ -829,17 +846,17 @@ fn set_ups(page: PageContext<'_>) -> Vec<(&'static str, String)> {
         stay: false,
         target: None,
         signal: None,
-        error: None,
+        problem: FormProblem::default(),
     };
     let invited = SignUpPasskey {
         invitation: Some(InvitationEntry::Link(SECRET)),
         stay: true,
         target: Some("abc"),
         signal: Some(Signal::Unknown(OPTIONS)),
-        error: Some(FormError::PASSKEY_REFUSED),
-        ..sign_up
+        problem: FormError::PASSKEY_REFUSED.into(),
+        ..sign_up.clone()
     };
-    let hostile = SignUpPasskey { name: HOSTILE, email: HOSTILE, ..sign_up };
+    let hostile = SignUpPasskey { name: HOSTILE, email: HOSTILE, ..sign_up.clone() };
     vec![
         ("sign-up-passkey", rendered(&sign_up)),
         ("sign-up-passkey-invited", rendered(&invited)),
@@ -850,26 +867,26 @@ fn set_ups(page: PageContext<'_>) -> Vec<(&'static str, String)> {
         (
             "add-passkey-refused",
             rendered(&AddPasskey {
-                error: error_of(Reason::FactorTaken),
+                problem: problem_of(Reason::FactorTaken),
                 name: HOSTILE,
                 ..add.clone()
             }),
         ),
-        ("add-passkey-fault", rendered(&AddPasskey { name: "x", name_fault: fault, ..add })),
+        ("add-passkey-fault", rendered(&AddPasskey { name: "x", problem: short.clone(), ..add })),
         ("edit-passkey", rendered(&edit)),
         (
             "edit-passkey-fault",
-            rendered(&EditPasskey { typed: "x", name_fault: fault, ..edit.clone() }),
+            rendered(&EditPasskey { typed: "x", problem: short, ..edit.clone() }),
         ),
         (
             "edit-passkey-last",
-            rendered(&EditPasskey { error: error_of(Reason::LastWayIn), ..edit }),
+            rendered(&EditPasskey { problem: problem_of(Reason::LastWayIn), ..edit }),
         ),
         ("totp", rendered(&totp)),
         (
             "totp-wrong",
             rendered(&SetUpTotp {
-                code_fault: Some(FieldFault::WRONG_TOTP),
+                problem: FormProblem::at("code", FieldFault::WRONG_TOTP),
                 target: Some("abc"),
                 ..totp
             }),
@@ -897,11 +914,7 @@ fn sign_up(page: PageContext<'_>) -> SignUp<'_> {
         stay: false,
         target: None,
         min_password_length: 0,
-        error: None,
-        name_fault: None,
-        email_fault: None,
-        password_fault: None,
-        invitation_fault: None,
+        problem: FormProblem::default(),
     }
 }
 
@@ -920,7 +933,7 @@ fn sign_ups(page: PageContext<'_>) -> Vec<(&'static str, SignUp<'_>)> {
             SignUp {
                 offers_passkey: true,
                 signal: Some(Signal::Unknown(OPTIONS)),
-                email_fault: Some(FieldFault::Rule(FaultKind::EmailTaken)),
+                problem: broken("email", FaultKind::EmailTaken),
                 ..typed.clone()
             },
         ),
@@ -930,16 +943,18 @@ fn sign_ups(page: PageContext<'_>) -> Vec<(&'static str, SignUp<'_>)> {
             "sign-up-faults",
             SignUp {
                 name: LONG_NAME,
-                name_fault: Some(FieldFault::Rule(FaultKind::TooLong(128))),
-                email_fault: Some(FieldFault::Rule(FaultKind::InvalidEmail)),
-                password_fault: Some(FieldFault::Rule(FaultKind::CommonPassword)),
+                problem: several([
+                    broken("name", FaultKind::TooLong(128)),
+                    broken("email", FaultKind::InvalidEmail),
+                    broken("password", FaultKind::CommonPassword),
+                ]),
                 stay: true,
                 ..typed.clone()
             },
         ),
         (
             "sign-up-taken",
-            SignUp { email_fault: Some(FieldFault::Rule(FaultKind::EmailTaken)), ..typed.clone() },
+            SignUp { problem: broken("email", FaultKind::EmailTaken), ..typed.clone() },
         ),
         (
             "sign-up-invited",
@@ -953,7 +968,7 @@ fn sign_ups(page: PageContext<'_>) -> Vec<(&'static str, SignUp<'_>)> {
             "sign-up-invitation-code",
             SignUp {
                 invitation: Some(InvitationEntry::Typed("1234 5679")),
-                invitation_fault: Some(FieldFault::WRONG_CODE),
+                problem: FormProblem::at("invitation", FieldFault::WRONG_CODE),
                 ..typed.clone()
             },
         ),
@@ -961,10 +976,13 @@ fn sign_ups(page: PageContext<'_>) -> Vec<(&'static str, SignUp<'_>)> {
             "sign-up-invitation-optional",
             SignUp { invitation: Some(InvitationEntry::Optional("")), ..typed.clone() },
         ),
-        ("sign-up-refused", SignUp { error: Some(FormError::MAY_NOT_REGISTER), ..typed.clone() }),
+        (
+            "sign-up-refused",
+            SignUp { problem: FormError::MAY_NOT_REGISTER.into(), ..typed.clone() },
+        ),
         (
             "sign-up-throttled",
-            SignUp { error: Some(FormError::Throttled(Duration::from_secs(3600))), ..typed },
+            SignUp { problem: FormError::Throttled(Duration::from_secs(3600)).into(), ..typed },
         ),
     ]
 }
@@ -975,7 +993,7 @@ fn step_up() -> Confirm {
 }
 
 fn accounts(page: PageContext<'_>) -> Vec<(&'static str, Account<'_>)> {
-    let failed = |failed| Account { failed: Some(failed), ..account(page, 3) };
+    let failed = |failed, problem| Account { failed: Some(failed), problem, ..account(page, 3) };
     vec![
         ("account", account(page, 10)),
         ("account-new", Account { apps: Vec::new(), is_verified: false, ..account(page, 1) }),
@@ -1038,21 +1056,19 @@ fn accounts(page: PageContext<'_>) -> Vec<(&'static str, Account<'_>)> {
             Account {
                 is_verified: false,
                 sends_mail: true,
-                error: Some(FormError::Throttled(Duration::from_secs(900))),
-                ..failed(FailedForm::Verification)
+                ..failed(
+                    FailedForm::Verification,
+                    FormError::Throttled(Duration::from_secs(900)).into(),
+                )
             },
         ),
         ("account-inviting", Account { may_invite: true, ..account(page, 3) }),
         (
             "account-throttled",
-            Account {
-                error: Some(FormError::Throttled(Duration::from_secs(59))),
-                ..failed(FailedForm::Email {
-                    typed: "lovelace@example.org",
-                    fault: None,
-                    password: None,
-                })
-            },
+            failed(
+                FailedForm::Email { typed: "lovelace@example.org" },
+                FormError::Throttled(Duration::from_secs(59)).into(),
+            ),
         ),
         (
             "account-long",
@@ -1061,30 +1077,29 @@ fn accounts(page: PageContext<'_>) -> Vec<(&'static str, Account<'_>)> {
         ("account-rtl", Account { name: RIGHT_TO_LEFT, ..account(page, 2) }),
         (
             "account-name",
-            failed(FailedForm::Name {
-                typed: "A",
-                fault: Some(FieldFault::Rule(FaultKind::TooShort(2))),
-            }),
+            failed(FailedForm::Name { typed: "A" }, broken("name", FaultKind::TooShort(2))),
         ),
         (
             "account-email",
-            failed(FailedForm::Email {
-                typed: "lovelace@example",
-                fault: Some(FieldFault::Rule(FaultKind::InvalidEmail)),
-                password: Some(FieldFault::WRONG_PASSWORD),
-            }),
+            failed(
+                FailedForm::Email { typed: "lovelace@example" },
+                several([
+                    broken("email", FaultKind::InvalidEmail),
+                    problem_of(Reason::WrongPassword),
+                ]),
+            ),
         ),
         (
             "account-password",
-            failed(FailedForm::Password {
-                current: Some(FieldFault::WRONG_PASSWORD),
-                new: Some(FieldFault::Rule(FaultKind::TooShort(8))),
-            }),
+            failed(
+                FailedForm::Password,
+                several([
+                    FormProblem::at("current", FieldFault::WRONG_PASSWORD),
+                    broken("new", FaultKind::TooShort(8)),
+                ]),
+            ),
         ),
-        (
-            "account-delete",
-            failed(FailedForm::Delete { password: Some(FieldFault::WRONG_PASSWORD) }),
-        ),
+        ("account-delete", failed(FailedForm::Delete, problem_of(Reason::WrongPassword))),
         ("account-hostile", Account { name: HOSTILE, email: HOSTILE, ..account(page, 2) }),
     ]
 }
@@ -1324,15 +1339,15 @@ fn said(html: &str, words: &str) -> (usize, Option<String>) {
 fn a_fault_is_said_once_at_its_field_and_several_have_a_summary() {
     let branding = branding();
     let page = english(&branding);
-    let short = Some(FieldFault::Rule(FaultKind::TooShort(8)));
-    let one = SignUp { password_fault: short, ..sign_up(page) };
+    let short = broken("password", FaultKind::TooShort(8));
+    let one = SignUp { problem: short.clone(), ..sign_up(page) };
     let html = rendered(&one);
     let password = Some("password".to_owned());
     assert_eq!(said(&html, "Use at least 8 characters."), (1, password));
     assert!(!html.contains("role=\"alert\""), "{html}");
     assert!(html.contains("<title>Error: "), "{html}");
-    let invalid = Some(FieldFault::Rule(FaultKind::InvalidEmail));
-    let two = SignUp { email_fault: invalid, ..one };
+    let invalid = broken("email", FaultKind::InvalidEmail);
+    let two = SignUp { problem: several([invalid, short]), ..one };
     let html = rendered(&two);
     assert_eq!(said(&html, "Use at least 8 characters."), (1, Some("summary".into())));
     assert_eq!(html.matches("role=\"alert\"").count(), 1);
@@ -1340,11 +1355,62 @@ fn a_fault_is_said_once_at_its_field_and_several_have_a_summary() {
         assert!(html.contains(link), "{link}: {html}");
     }
     assert!(!html.contains("<a href=\"#name\""), "{html}");
-    let whole = SignUp { error: Some(FormError::UNAVAILABLE), ..sign_up(page) };
+    let whole = SignUp { problem: FormError::UNAVAILABLE.into(), ..sign_up(page) };
     let html = rendered(&whole);
     assert_eq!(said(&html, "Please try again shortly."), (1, Some("summary".into())));
     let html = rendered(&sign_up(page));
     assert_eq!(said(&html, "Error: "), (0, Some("name".into())));
+}
+
+/// Holds that each field of these views shows the fault of its name.
+fn show_their_faults<V: Template + Clone>(
+    views: Vec<(&'static str, V)>,
+    refuse: impl Fn(&mut V, FormProblem),
+) {
+    for (state, view) in views {
+        let html = rendered(&view);
+        for input in html.split("<input id=\"").skip(1) {
+            let (_, name) = input.split_once(" name=\"").unwrap();
+            let name = name.split('"').next().unwrap().to_owned();
+            let mut refused = view.clone();
+            refuse(&mut refused, FormProblem::at(name.clone(), FieldFault::WRONG_CODE));
+            let html = rendered(&refused);
+            assert_eq!(html.matches("-fault\">This code is wrong").count(), 1, "{state}: {name}");
+        }
+    }
+}
+
+#[test]
+fn every_field_shows_the_fault_of_its_name() {
+    let branding = branding();
+    let page = english(&branding);
+    show_their_faults(sign_ins(page), |view, problem| view.problem = problem);
+    show_their_faults(sign_ups(page), |view, problem| view.problem = problem);
+    show_their_faults(mail_requests(page), |view, problem| view.problem = problem);
+    show_their_faults(verifications(page), |view, problem| view.problem = problem);
+    show_their_faults(one_time_secrets(page), |view, problem| view.problem = problem);
+    show_their_faults(keys(page), |view, problem| view.problem = problem);
+    show_their_faults(invitations(page), |view, problem| view.problem = problem);
+    show_their_faults(proofs(page), |view, problem| {
+        (view.problem, view.is_recovery) = (problem, !view.has_code);
+    });
+    for (failed, names) in [
+        (FailedForm::Name { typed: "" }, vec!["name"]),
+        (FailedForm::Email { typed: "" }, vec!["email", "password"]),
+        (FailedForm::Password, vec!["current", "new"]),
+        (FailedForm::Delete, vec!["password"]),
+    ] {
+        for name in names {
+            let problem = FormProblem::at(name, FieldFault::WRONG_CODE);
+            let view = Account { problem, failed: Some(failed), ..account(page, 3) };
+            let html = rendered(&view);
+            assert_eq!(html.matches("-fault\">This code is wrong").count(), 1, "{name}");
+        }
+    }
+    for (state, html) in set_ups(page) {
+        let is_refused = state.ends_with("-fault") || state.ends_with("-wrong");
+        assert_eq!(html.contains("-fault\">"), is_refused, "{state}");
+    }
 }
 
 #[test]
@@ -1353,7 +1419,7 @@ fn a_taken_address_leads_to_sign_in_with_the_address_and_back_to_the_app() {
     let page = english(&branding);
     let taken = SignUp {
         email: "ada+1@example.com",
-        email_fault: Some(FieldFault::Rule(FaultKind::EmailTaken)),
+        problem: broken("email", FaultKind::EmailTaken),
         ..sign_up(page)
     };
     let html = rendered(&SignUp { target: Some("abc"), ..taken });

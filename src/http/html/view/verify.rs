@@ -3,7 +3,7 @@
 use askama::Template;
 
 use super::{
-    super::text::{FieldFault, FormError, Notice},
+    super::text::{FormProblem, Notice},
     PageContext,
     field::{Field, Summary},
 };
@@ -24,16 +24,15 @@ pub struct VerifyForApp<'a> {
     /// The code as it was typed.
     pub code: &'a str,
     pub notice: Option<Notice>,
-    pub error: Option<FormError>,
-    pub code_fault: Option<FieldFault>,
+    pub problem: FormProblem,
 }
 
 impl VerifyForApp<'_> {
     /// The summary and the code.
     fn form(&self) -> (Summary, Field<'_>) {
         let t = self.page.texts();
-        let mut code = Field::mail_code(t, self.code).with_fault(t, self.code_fault);
-        let summary = Summary::of(t, self.error, &mut [&mut code], Some("code"));
+        let mut code = Field::mail_code(t, self.code);
+        let summary = Summary::of(t, &self.problem, &mut [&mut code], Some("code"));
         (summary, code)
     }
 

@@ -38,8 +38,7 @@ pub(in crate::http) async fn change_name(
         Ok(_) => Ok(visit.redirect("/account?done=name")),
         Err(failure) => {
             let refusal = visit.refusal(failure, ACCOUNT, None)?;
-            let failed = FailedForm::Name { typed: &typed, fault: refusal.fault("name") };
-            page(&visit, Outcome::Refused(&refusal, failed)).await
+            page(&visit, Outcome::Refused(&refusal, FailedForm::Name { typed: &typed })).await
         }
     }
 }
@@ -68,12 +67,7 @@ pub(in crate::http) async fn change_email(
         Ok(_) => Ok(visit.redirect("/account?done=email")),
         Err(failure) => {
             let refusal = visit.refusal(failure, EMAIL, None)?;
-            let failed = FailedForm::Email {
-                typed: &typed,
-                fault: refusal.fault("email"),
-                password: refusal.password_fault("password"),
-            };
-            page(&visit, Outcome::Refused(&refusal, failed)).await
+            page(&visit, Outcome::Refused(&refusal, FailedForm::Email { typed: &typed })).await
         }
     }
 }
@@ -86,11 +80,7 @@ pub(in crate::http) async fn send_email_again(visit: SignedInVisit) -> Result<Re
         Err(error) => {
             let refusal = FormFailure::from(error).refusal()?;
             let pending = pending_email(visit.doorward(), &visit.caller.user).await?;
-            let failed = FailedForm::Email {
-                typed: pending.as_ref().map_or("", Email::as_str),
-                fault: refusal.fault("email"),
-                password: None,
-            };
+            let failed = FailedForm::Email { typed: pending.as_ref().map_or("", Email::as_str) };
             page(&visit, Outcome::Refused(&refusal, failed)).await
         }
     }
@@ -114,7 +104,7 @@ pub(in crate::http) async fn change_password(
             let (proof, requester) = (Proof::of(&visit.caller, current), &visit.requester);
             let changed =
                 password::change(visit.doorward(), &visit.caller, proof, new, requester).await;
-            changed.map_err(FormFailure::from)
+            changed.map_err(|error| FormFailure::from(error).renamed(&[("password", "current")]))
         }
         _ => Err(FormFailure::faults_of(form)),
     };
@@ -122,11 +112,7 @@ pub(in crate::http) async fn change_password(
         Ok(()) => Ok(visit.redirect("/account?done=password")),
         Err(failure) => {
             let refusal = visit.refusal(failure, PASSWORD, None)?;
-            let failed = FailedForm::Password {
-                current: refusal.password_fault("current"),
-                new: refusal.fault("new"),
-            };
-            page(&visit, Outcome::Refused(&refusal, failed)).await
+            page(&visit, Outcome::Refused(&refusal, FailedForm::Password)).await
         }
     }
 }

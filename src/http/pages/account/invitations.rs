@@ -84,12 +84,7 @@ pub(in crate::http) async fn invite(
         },
         Err(failure) => {
             let refusal = failure.refusal()?;
-            let view = Invitations {
-                email: &typed,
-                error: refusal.error,
-                email_fault: refusal.fault("email"),
-                ..Invitations::new(visit.context())
-            };
+            let view = Invitations { email: &typed, ..Invitations::new(visit.context()) };
             page(&visit, view, Some(&refusal)).await
         }
     }
@@ -112,6 +107,11 @@ async fn page(
     refusal: Option<&FormRefusal>,
 ) -> Result<Response, Error> {
     let invitations = of_user(visit.doorward(), visit.caller.user.id).await?;
-    let page = Invitations { now: visit.doorward().now(), invitations: &invitations, ..view };
+    let page = Invitations {
+        now: visit.doorward().now(),
+        invitations: &invitations,
+        problem: refusal.into(),
+        ..view
+    };
     Ok(visit.form(html(&page), refusal, None))
 }

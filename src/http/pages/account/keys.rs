@@ -69,13 +69,7 @@ pub(in crate::http) async fn create_key(
         }
         Err(failure) => {
             let refusal = visit.refusal(failure, KEYS, None)?;
-            let view = Keys {
-                name: &typed,
-                chosen_days: days,
-                error: refusal.error,
-                name_fault: refusal.fault("name"),
-                ..Keys::new(visit.context())
-            };
+            let view = Keys { name: &typed, chosen_days: days, ..Keys::new(visit.context()) };
             page(&visit, view, Some(&refusal)).await
         }
     }
@@ -106,6 +100,7 @@ async fn page(
         days: &DAYS,
         chosen_days: if view.chosen_days == 0 { DAYS[1] } else { view.chosen_days },
         keys: keys.iter().map(|key| (key, apps_of(key, &guards))).collect(),
+        problem: refusal.into(),
         ..view
     };
     Ok(visit.form(html(&page), refusal, None))

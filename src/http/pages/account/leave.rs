@@ -40,8 +40,7 @@ pub(in crate::http) async fn delete(
         Err(FaultRecorded) => FormFailure::faults_of(form),
     };
     let refusal = visit.refusal(failure, DELETE, None)?;
-    let failed = FailedForm::Delete { password: refusal.password_fault("password") };
-    page(&visit, Outcome::Refused(&refusal, failed)).await
+    page(&visit, Outcome::Refused(&refusal, FailedForm::Delete)).await
 }
 
 /// `GET /account/deleted`: what stays of an account that its user has just deleted.

@@ -124,7 +124,7 @@ async fn page(visit: &SignedInVisit, outcome: Outcome<'_>) -> Result<Response, E
         open,
         min_password_length: doorward.settings().password_rules().min_length,
         notice,
-        error: refusal.and_then(|refusal| refusal.error),
+        problem: refusal.into(),
         failed,
         sessions: &sessions,
         current: caller.session.id,

@@ -209,11 +209,12 @@ impl<N> AdminVisit<N> {
             form,
             typed,
             faults: refusal
+                .problem
                 .faults
                 .iter()
                 .map(|(field, fault)| (field.to_string(), t.field_fault(*fault)))
                 .collect(),
-            error: refusal.error.map(|error| t.form_error(error)),
+            error: refusal.problem.error.map(|error| t.form_error(error)),
         }
     }
 

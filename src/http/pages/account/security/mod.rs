@@ -133,7 +133,7 @@ async fn page(
         devices: &trusted_devices,
         signal,
         notice,
-        error: refusal.and_then(|refusal| refusal.error),
+        problem: refusal.into(),
     };
     let mut response = visit.form(html(&page), refusal, None);
     if page.signal.is_some() {

@@ -118,8 +118,7 @@ async fn add_page(
         target: app.map(|app| &*app.sealed),
         has_password: user.has_password(),
         name,
-        error: refusal.and_then(|refusal| refusal.passkey_error()),
-        name_fault: refusal.and_then(|refusal| refusal.fault("name")),
+        problem: refusal.into(),
     };
     let mut response = visit.form(html(&page), refusal, app.map(|app| &*app.origin));
     allow_script(&mut response);
@@ -207,8 +206,7 @@ fn edit_page(
         now: visit.doorward().now(),
         passkey,
         typed,
-        error: refusal.and_then(|refusal| refusal.error),
-        name_fault: refusal.and_then(|refusal| refusal.fault("name")),
+        problem: refusal.into(),
     };
     visit.form(html(&page), refusal, None)
 }

@@ -104,8 +104,7 @@ fn page(
         uri: &new.uri,
         setup: &new.setup,
         target: app.map(|app| &*app.sealed),
-        error: refusal.and_then(|refusal| refusal.error),
-        code_fault: refusal.and_then(|refusal| refusal.fault("code")),
+        problem: refusal.into(),
     };
     visit.form(html(&page), refusal, app.map(|app| &*app.origin))
 }
