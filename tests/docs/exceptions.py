@@ -125,7 +125,7 @@ FILLED = {
         lambda stage: f"--key {stage.proof()}"
     ),
     ("docs/keys.md", "6f1c6c1e-3a4b-4c5d-8e9f-0a1b2c3d4e5f"): lambda stage: re.search(r"id +(\S+)", stage.printed)[1],
-    ("docs/mail.md", "1234 5678"): lambda stage: stage.mailed_code(),
+    ("docs/mail.md", "1234 5678"): lambda stage: stage.reset_code(),
     ("docs/registration.md", '"9164 8614"'): invited_bob,
     ("docs/tokens.md", "keys revoke EcNq0zTR-zwSQk70p6h0hdUlq0kHaZfveOAondTTVtc"): lambda stage: "keys revoke "
     + stage.must("doorward keys list").split()[0],

@@ -48,6 +48,7 @@ class Stage:
         self.home = self.folder / "home"
         self.answers, self.variables = {}, {}
         self._used = None
+        self._used_codes = set()
         self._port, self._metrics_port = reserved_port(), reserved_port()
         self.places = places(self.folder) | {
             "localhost:3000": f"{HOST}:{self._port}",
@@ -212,10 +213,17 @@ class Stage:
         offset = made[19] & 15
         return f"{(int.from_bytes(made[offset : offset + 4], 'big') & 0x7FFFFFFF) % 1_000_000:06}"
 
-    def mailed_code(self):
-        """The code in the last mail that arrives."""
-        self.mails.wait_for(lambda: self.mails.mails and re.search(r"\b\d{4} \d{4}\b", text_of(self.mails.mails[-1])))
-        return re.search(r"\b\d{4} \d{4}\b", text_of(self.mails.mails[-1]))[0]
+    def reset_code(self):
+        """The code in the mail for a new password. Each counts once, and other mails have codes, too."""
+
+        def unused():
+            texts = map(text_of, self.mails.mails)
+            codes = [re.search(r"\b\d{4} \d{4}\b", text)[0] for text in texts if "/reset?code=" in text]
+            return next((code for code in codes if code not in self._used_codes), None)
+
+        self.mails.wait_for(unused)
+        self._used_codes.add(code := unused())
+        return code
 
 
 def text_of(mail):
