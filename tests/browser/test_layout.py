@@ -8,8 +8,8 @@ from filled_year import BROWSERS, MONTHS, PEOPLE, FilledYear
 # A phone, two tablets, a laptop and a desk.
 WIDTHS = (390, 768, 1024, 1280, 1920)
 PAGES = ("/admin", "/admin/audit", "/admin/users", "/admin/invitations", "/admin/keys", "/admin/guards", "/admin/refusals")
-# Twelve a month. Refusals within a second are one more event, so a fast machine has fewer of those.
-MIN_EVENTS = 144
+# Without the refusals, a month has 18. Those within a second are one event, so a fast machine has fewer of them.
+MIN_EVENTS = 200
 # A longer word may be broken in a window that is narrower than a laptop's.
 MAX_NARROW_WORD = 24
 # Letters and digits whose first and last are on different lines. A condition or a key may be broken.

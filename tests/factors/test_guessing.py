@@ -80,8 +80,12 @@ def test_100_guesses_are_compared_over_restarts_and_instances(database, tmp_path
         assert ada.answer(challenge, code=right).status_code == 429
         assert ada.answer(challenge, code=ada.recovery_codes[0]).status_code == 200
         assert service.run("user", "unlock", ada.email)
+
+        def is_unlocked():
+            return ada.answer(ada.log_in().json(), code=right).status_code == 200
+
         # On PostgreSQL the command changes the database itself, and the service hears of it a moment later.
-        eventually("the code counts again", lambda: ada.answer(ada.log_in().json(), code=right).status_code == 200)
+        assert eventually("the code counts again", is_unlocked) if is_shared else is_unlocked()
 
 
 def test_a_wrong_factor_after_a_right_password_is_told_once(service, ada):
