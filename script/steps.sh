@@ -3,8 +3,9 @@
 
 # Each step runs in the background, in a process group of its own: Ctrl-C reaches this script, which stops them.
 set -m
-# In half cores. More steps at a time only compete for two cores, until time limits of the service are exceeded.
-capacity=4
+# A step waits for a third of its time, so three use two cores. More would only compete, until time limits of the service are
+# exceeded.
+at_a_time=3
 # The exit code of a step that could not be run.
 skipped=77
 outputs=target/steps
@@ -12,44 +13,38 @@ rm -rf "$outputs"
 mkdir -p "$outputs"
 
 # The steps that have not started, in their order.
-names=() weights=() commands=()
+names=() commands=()
 # The steps that run, by their process.
-declare -A running=() running_weights=() starts=()
+declare -A running=() starts=()
 lines=()
 failed=
 
-# Adds a step: `step HALF_CORES NAME COMMAND…`.
+# Adds a step: `step NAME COMMAND…`.
 step() {
-    weights+=("$1")
-    names+=("$2")
-    commands+=("$(printf '%q ' "${@:3}")")
+    names+=("$1")
+    commands+=("$(printf '%q ' "${@:2}")")
 }
 
 # Runs the steps that were added, several at a time. Ends the script if one has failed.
 run_steps() {
     while ((${#names[@]} + ${#running[@]})); do
-        start_what_fits
+        start_next
         collect
     done
     if [[ -n $failed ]]; then exit 1; fi
 }
 
-# In their order: a light step that overtook a heavy one would keep it waiting until the end.
-start_what_fits() {
-    local index weight used=0
-    for weight in "${running_weights[@]}"; do used=$((used + weight)); done
+start_next() {
+    local index
     for index in "${!names[@]}"; do
-        weight=${weights[$index]}
-        if ((used && used + weight > capacity)); then break; fi
-        used=$((used + weight))
+        if ((${#running[@]} == at_a_time)); then break; fi
         {
             TIMEFORMAT='%U %S'
             time eval "${commands[$index]}" >"$outputs/${names[$index]}" 2>&1 </dev/null
         } 2>"$outputs/${names[$index]}.times" &
         running[$!]=${names[$index]}
-        running_weights[$!]=$weight
         starts[$!]=$SECONDS
-        unset "names[$index]" "weights[$index]" "commands[$index]"
+        unset "names[$index]" "commands[$index]"
     done
 }
 
@@ -74,7 +69,7 @@ record() {
     local name=${running[$process]} cpu
     cpu=$(awk '{ cpu = $1 + $2 } END { print cpu }' "$outputs/$name.times")
     lines+=("$(printf '%8s %5d s %5.0f s of CPU  %s' "$1" $((SECONDS - starts[$process])) "$cpu" "$name")")
-    unset "running[$process]" "running_weights[$process]" "starts[$process]"
+    unset "running[$process]" "starts[$process]"
 }
 
 summary() {

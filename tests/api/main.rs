@@ -45,6 +45,8 @@ mod secure;
 mod seed;
 mod sessions;
 mod silent_sign_up;
+#[path = "../size/mod.rs"]
+mod size;
 mod step_up;
 mod support;
 mod throttle;

@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use crate::{
     postgres,
     seed::Chance,
+    size,
     support::{Member, TestServer},
 };
 
@@ -34,13 +35,6 @@ const ORDERS: [Order; 3] = [
     ("PATCH", "", |number| json!({"disabled": number % 2 == 0})),
     ("POST", "/factor-reset", |_| Value::Null),
 ];
-
-/// 1,000 at full size.
-#[expect(clippy::disallowed_methods, reason = "the environment chooses the length of the test")]
-fn tries() -> u64 {
-    let chosen = std::env::var("DOORWARD_TEST_RACES").ok();
-    chosen.map_or(50, |number| number.parse().expect("DOORWARD_TEST_RACES is a number"))
-}
 
 /// What the orders change: the record of the user, and the link that removes their factors.
 async fn stored(server: &TestServer, user: &Member) -> (User, Option<OneTime>) {
@@ -80,7 +74,7 @@ async fn no_order_overtakes_a_promotion(change: impl FnOnce(Settings) -> Setting
     let user = server.register("Ada", "ada@example.com").await;
     for order in ORDERS {
         let mut carried_out = 0;
-        for _ in 0..tries() {
+        for _ in 0..size::chosen("DOORWARD_TEST_RACES", 50) {
             let is_promoted = AtomicBool::new(false);
             let promoting = async {
                 tokio::time::sleep(Duration::from_millis(chance.below(8))).await;

@@ -9,6 +9,7 @@ use std::{
 use crate::{
     ledger::{Ledger, integrity},
     seed::Chance,
+    size,
     stopwatch::Stopwatch,
     support::{Client, Home},
 };
@@ -20,19 +21,12 @@ const PASSWORD_WRITERS: usize = 1;
 const LOGINS: usize = 2;
 const GUARDS: usize = 2;
 
-/// 300 at full size.
-#[expect(clippy::disallowed_methods, reason = "the environment chooses the length of the test")]
-fn kills() -> u32 {
-    let wanted = std::env::var("DOORWARD_TEST_KILLS");
-    wanted.map_or(30, |kills| kills.parse().expect("DOORWARD_TEST_KILLS is a number"))
-}
-
 /// Sends requests until the server is killed.
 fn keep_busy<'scope>(
     scope: &'scope thread::Scope<'scope, '_>,
     ledger: &'scope Ledger,
     client: &Client,
-    round: u32,
+    round: u64,
     chance: &mut Chance,
 ) {
     for writer in 0..WRITERS {
@@ -70,7 +64,7 @@ fn keep_busy<'scope>(
 
 #[test]
 fn nothing_acknowledged_is_lost_when_the_process_is_killed_under_load() {
-    let (kills, mut chance) = (kills(), Chance::of_this_run());
+    let (kills, mut chance) = (size::chosen("DOORWARD_TEST_KILLS", 30), Chance::of_this_run());
     let (home, ledger) = (Home::new(), Ledger::default());
     let begun = Instant::now();
     let mut server = home.start();

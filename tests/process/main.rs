@@ -19,6 +19,8 @@ mod secrets;
 #[path = "../seed/mod.rs"]
 mod seed;
 mod service_manager;
+#[path = "../size/mod.rs"]
+mod size;
 mod start;
 mod stop;
 #[path = "../stopwatch/mod.rs"]

@@ -17,7 +17,7 @@ use doorward::internals::{
 
 use crate::{
     NOW, api_keys::api_key, edit, invitations::invitation, one_time_secrets::one_time,
-    postgres_store, seed::Chance, session, user,
+    postgres_store, seed::Chance, session, size, user,
 };
 
 const ADMIN: &str = "admin";
@@ -278,7 +278,6 @@ async fn events_are_recorded_without_a_right(store: &Store) {
 
 /// Orders race with a promotion. None that begins after the promotion is acknowledged is carried out, and no code is left.
 async fn a_promotion_is_not_overtaken(store: Arc<Store>) {
-    const ROUNDS: u64 = 100;
     let mut chances = Chance::of_this_run();
     let (_, right) = helpdesk(&store, 3).await;
     for order in [
@@ -290,7 +289,7 @@ async fn a_promotion_is_not_overtaken(store: Arc<Store>) {
         Order::Unlock,
     ] {
         let mut chance = chances.split();
-        for round in 0..ROUNDS {
+        for round in 0..size::chosen("DOORWARD_TEST_RACES", 20) {
             let user = somebody(&store, 10_000 * (1 + order as u64) + round).await;
             let promoted = Arc::new(AtomicBool::new(false));
             let ordering = {

@@ -24,6 +24,8 @@ mod search;
 mod secure;
 #[path = "../seed/mod.rs"]
 mod seed;
+#[path = "../size/mod.rs"]
+mod size;
 #[path = "../stopwatch/mod.rs"]
 mod stopwatch;
 mod tls;

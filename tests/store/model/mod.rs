@@ -16,7 +16,7 @@ use doorward::internals::{
     user::{Email, EmailKey, Invitation, Name, Role, User, UserId},
 };
 
-use crate::{edit, open_postgres, postgres, rows, stopwatch::Stopwatch};
+use crate::{edit, open_postgres, postgres, rows, size, stopwatch::Stopwatch};
 
 /// Names and addresses that databases may treat differently: case, accents, combining marks, other scripts, quotes,
 /// SQL syntax, different collation.
@@ -355,19 +355,13 @@ async fn run(stores: &[&Store], seed: u64, steps: usize) {
     model.compare().await;
 }
 
-#[expect(clippy::disallowed_methods, reason = "the environment chooses the length of the test")]
-fn sequences() -> u64 {
-    let chosen = std::env::var("DOORWARD_TEST_SEQUENCES").ok();
-    chosen.map_or(40, |number| number.parse().expect("DOORWARD_TEST_SEQUENCES is a number"))
-}
-
 #[tokio::test]
 async fn both_stores_give_the_same_answers() {
     let Some(url) = postgres::fresh_database() else { return };
     let postgres = open_postgres(&url).await;
     let folder = tempfile::tempdir().unwrap();
     let sqlite = Store::open_sqlite(&folder.path().join("doorward.db"), None).unwrap();
-    for seed in 1..=sequences() {
+    for seed in 1..=size::chosen("DOORWARD_TEST_SEQUENCES", 40) {
         run(&[&sqlite, &postgres], seed, 60).await;
     }
 }
