@@ -89,7 +89,6 @@ pub(super) struct Confirm<'a> {
     /// Whom or what it is about, where several orders have the same label.
     about: Option<String>,
     question: String,
-    button: &'static str,
     is_danger: bool,
     is_open: bool,
     hidden: Vec<(&'static str, String)>,
@@ -119,7 +118,6 @@ impl<'a> Confirm<'a> {
             label,
             about: None,
             question: question.into(),
-            button: label,
             is_danger: false,
             is_open: false,
             hidden: Vec::new(),
