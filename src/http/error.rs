@@ -43,7 +43,7 @@ pub enum Error {
     FactorMissing(Box<FactorChallenge>),
     /// The answer to a challenge is refused. Holds the reason.
     FactorRefused(&'static str),
-    /// A person at a route of an app that embeds the service gets a page, or the way to one.
+    /// A person gets a page, or the way to one.
     Person(Box<Response>),
     /// A guard refuses a person whose browser holds a valid cookie. Signing in again does not help. They may lack something
     /// that they can reach.

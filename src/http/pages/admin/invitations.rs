@@ -69,7 +69,7 @@ pub(in crate::http) async fn invite(
         },
         Err(failure) => {
             let refusal = failure.refusal().map_err(|error| visit.in_words(error))?;
-            let refused = visit.refused_form("invitations", typed, &refusal);
+            let refused = visit.refused_form(typed, &refusal);
             page(&visit, None, Some((&refused, &refusal))).await
         }
     }

@@ -75,7 +75,7 @@ pub(in crate::http) async fn create(
         }
         Err(failure) => {
             let refusal = failure.refusal()?;
-            let mut refused = visit.refused_form("keys", typed, &refusal);
+            let mut refused = visit.refused_form(typed, &refusal);
             if let (Some(reason), Some((_, words))) = (reason, refused.faults.first_mut()) {
                 *words = format!("{words} {reason}");
             }

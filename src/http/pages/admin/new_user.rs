@@ -40,7 +40,7 @@ pub(in crate::http) async fn submit(
         Ok(user) => Ok(visit.done(&format!("/admin/users/{}", user.id), Done::UserAdded)),
         Err(failure) => {
             let refusal = failure.refusal()?;
-            let refused = visit.refused_form("new", typed, &refusal);
+            let refused = visit.refused_form(typed, &refusal);
             Ok(page(&visit, Some((&refused, &refusal))))
         }
     }

@@ -54,7 +54,7 @@ pub(in crate::http) async fn run_emergency(
         }
         Err(FaultRecorded) => {
             let refusal = FormFailure::faults_of(form).refusal()?;
-            let refused = visit.refused_form("emergency", typed, &refusal);
+            let refused = visit.refused_form(typed, &refusal);
             page(&visit, Some((&refused, &refusal))).await
         }
     }

@@ -51,12 +51,11 @@ impl<S> AdminVisit<S> {
     pub(super) async fn refused_order(
         &self,
         user: &User,
-        form: &'static str,
         typed: Vec<(&'static str, String)>,
         failure: FormFailure,
     ) -> Result<Response, Error> {
         let refusal = failure.refusal().map_err(|error| self.in_words(error))?;
-        let refused = self.refused_form(form, typed, &refusal);
+        let refused = self.refused_form(typed, &refusal);
         let refused = Some((&refused, &refusal));
         page(self, user, Outcome { refused, ..Outcome::default() }).await
     }

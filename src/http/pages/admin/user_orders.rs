@@ -16,7 +16,10 @@ use crate::{
         secure::{RemovedFactors, SecuredAccount, WayIn},
         user_order::{Order, subject},
     },
-    http::{Error, form::PageForm},
+    http::{
+        Error,
+        form::{FaultRecorded, Form, PageForm},
+    },
     user::{Email, Name, User},
 };
 
@@ -32,24 +35,53 @@ impl<O: Order> AdminVisit<O> {
         subject.map_err(|error| self.in_words(error.into()))
     }
 
-    /// Carries out the order that the person may give.
-    async fn carry_out(&self, order: O, user: &User) -> Result<O::Outcome, FormFailure> {
-        Ok(order.carry_out(self.doorward(), user, &self.by).await?)
+    /// Carries out the order that was read from a form. If that fails, the answer is the page of the user with the form and with what
+    /// was typed into it.
+    async fn carry_out(
+        &self,
+        user: &User,
+        order: Result<O, FormFailure>,
+        typed: Vec<(&'static str, String)>,
+    ) -> Result<O::Outcome, Error> {
+        let failure = match order {
+            Ok(order) => match order.carry_out(self.doorward(), user, &self.by).await {
+                Ok(outcome) => return Ok(outcome),
+                Err(error) => FormFailure::from(error),
+            },
+            Err(failure) => failure,
+        };
+        let page = self.refused_order(user, typed, failure).await?;
+        Err(Error::Person(Box::new(page)))
+    }
+
+    /// Carries out an order without fields. Returns the user as they were read, and what came of it.
+    async fn outcome(&self, id: UserPath, order: O) -> Result<(User, O::Outcome), Error> {
+        let user = self.subject(id).await?;
+        let outcome = self.carry_out(&user, Ok(order), Vec::new()).await?;
+        Ok((user, outcome))
     }
 
     /// Carries out an order without fields. The page of the user says that it was.
-    async fn give(
+    async fn give(&self, id: UserPath, order: O, done: Done) -> Result<Response, Error> {
+        let (user, _) = self.outcome(id, order).await?;
+        Ok(self.done(&path(&user), done))
+    }
+
+    /// Carries out an order with fields. The page of the user says that it was, or has the form with what was typed into the fields
+    /// `shown`.
+    async fn give_form(
         &self,
         id: UserPath,
-        order: O,
-        form: &'static str,
+        mut form: Form,
+        shown: &[&'static str],
+        read: impl FnOnce(&mut Form) -> Result<O, FaultRecorded>,
         done: Done,
     ) -> Result<Response, Error> {
         let user = self.subject(id).await?;
-        match self.carry_out(order, &user).await {
-            Ok(_) => Ok(self.done(&path(&user), done)),
-            Err(failure) => self.refused_order(&user, form, Vec::new(), failure).await,
-        }
+        let typed = shown.iter().map(|name| (*name, form.typed(name))).collect();
+        let order = read(&mut form).map_err(|FaultRecorded| FormFailure::faults_of(form));
+        self.carry_out(&user, order, typed).await?;
+        Ok(self.done(&path(&user), done))
     }
 }
 
@@ -57,22 +89,14 @@ impl<O: Order> AdminVisit<O> {
 pub(in crate::http) async fn change(
     visit: AdminVisit<Edit>,
     id: UserPath,
-    PageForm(mut form): PageForm,
+    PageForm(form): PageForm,
 ) -> Result<Response, Error> {
-    let user = visit.subject(id).await?;
-    let typed = vec![("name", form.typed("name")), ("email", form.typed("email"))];
-    let fields = (form.required("name", Name::parse), form.required("email", Email::parse));
-    let changed = match fields {
-        (Ok(name), Ok(email)) => {
-            let edit = Edit { name: Some(name), email: Some(email), ..Edit::default() };
-            visit.carry_out(edit, &user).await
-        }
-        _ => Err(FormFailure::faults_of(form)),
+    let read = |form: &mut Form| {
+        let name = form.required("name", Name::parse);
+        let email = form.required("email", Email::parse);
+        Ok(Edit { name: Some(name?), email: Some(email?), ..Edit::default() })
     };
-    match changed {
-        Ok(_) => Ok(visit.done(&path(&user), Done::Changed)),
-        Err(failure) => visit.refused_order(&user, "change", typed, failure).await,
-    }
+    visit.give_form(id, form, &["name", "email"], read, Done::Changed).await
 }
 
 /// `POST /admin/users/{id}/require-new-password`
@@ -80,8 +104,7 @@ pub(in crate::http) async fn require_new_password(
     visit: AdminVisit<RequireNewPassword>,
     id: UserPath,
 ) -> Result<Response, Error> {
-    let done = Done::NewPasswordRequired;
-    visit.give(id, RequireNewPassword, "require-new-password", done).await
+    visit.give(id, RequireNewPassword, Done::NewPasswordRequired).await
 }
 
 /// `POST /admin/users/{id}/verify`
@@ -92,25 +115,20 @@ pub(in crate::http) async fn verify(
 ) -> Result<Response, Error> {
     let verified = form.typed("verified") == "true";
     let done = if verified { Done::Verified } else { Done::Unverified };
-    visit.give(id, Edit::verified(verified), "verify", done).await
+    visit.give(id, Edit::verified(verified), done).await
 }
 
 /// `POST /admin/users/{id}/grant`
 pub(in crate::http) async fn grant(
     visit: AdminVisit<GrantRole>,
     id: UserPath,
-    PageForm(mut form): PageForm,
+    PageForm(form): PageForm,
 ) -> Result<Response, Error> {
-    let user = visit.subject(id).await?;
-    let typed = form.typed("role");
-    let granted = match form.required("role", Ok) {
-        Ok(role) => visit.carry_out(GrantRole { role: role.trim().to_owned() }, &user).await,
-        Err(_) => Err(FormFailure::faults_of(form)),
+    let read = |form: &mut Form| {
+        let role = form.required("role", Ok)?;
+        Ok(GrantRole { role: role.trim().to_owned() })
     };
-    match granted {
-        Ok(_) => Ok(visit.done(&path(&user), Done::Granted)),
-        Err(failure) => visit.refused_order(&user, "grant", vec![("role", typed)], failure).await,
-    }
+    visit.give_form(id, form, &["role"], read, Done::Granted).await
 }
 
 /// `POST /admin/users/{id}/revoke`
@@ -120,7 +138,7 @@ pub(in crate::http) async fn revoke(
     PageForm(form): PageForm,
 ) -> Result<Response, Error> {
     // A role that is gone already, as after a double click, is what the administrator wants.
-    visit.give(id, RevokeRole { role: form.typed("role") }, "revoke", Done::Revoked).await
+    visit.give(id, RevokeRole { role: form.typed("role") }, Done::Revoked).await
 }
 
 /// `POST /admin/users/{id}/unlock`
@@ -128,7 +146,7 @@ pub(in crate::http) async fn unlock(
     visit: AdminVisit<Unlock>,
     id: UserPath,
 ) -> Result<Response, Error> {
-    visit.give(id, Unlock, "unlock", Done::Unlocked).await
+    visit.give(id, Unlock, Done::Unlocked).await
 }
 
 /// `POST /admin/users/{id}/end-session`
@@ -142,7 +160,7 @@ pub(in crate::http) async fn end_session(
         return Ok(visit.done(&path(&user), Done::SessionEnded));
     };
     // A session that has ended already is what the administrator wants.
-    visit.give(id, EndSession { session }, "end-session", Done::SessionEnded).await
+    visit.give(id, EndSession { session }, Done::SessionEnded).await
 }
 
 /// `POST /admin/users/{id}/end-sessions`
@@ -150,29 +168,22 @@ pub(in crate::http) async fn end_sessions(
     visit: AdminVisit<EndSessions>,
     id: UserPath,
 ) -> Result<Response, Error> {
-    let user = visit.subject(id).await?;
-    match visit.carry_out(EndSessions, &user).await {
-        Ok(ended) if ended.keys_left == 0 => Ok(visit.done(&path(&user), Done::SessionsEnded)),
-        Ok(_) => Ok(visit.done(&path(&user), Done::OnlySessionsEnded)),
-        Err(failure) => visit.refused_order(&user, "end-sessions", Vec::new(), failure).await,
-    }
+    let (user, ended) = visit.outcome(id, EndSessions).await?;
+    let done = if ended.keys_left == 0 { Done::SessionsEnded } else { Done::OnlySessionsEnded };
+    Ok(visit.done(&path(&user), done))
 }
 
 /// `POST /admin/users/{id}/password`
 pub(in crate::http) async fn set_password(
     visit: AdminVisit<SetPassword>,
     id: UserPath,
-    PageForm(mut form): PageForm,
+    PageForm(form): PageForm,
 ) -> Result<Response, Error> {
-    let user = visit.subject(id).await?;
-    let set = match form.required("password", Ok) {
-        Ok(password) => visit.carry_out(SetPassword { password }, &user).await,
-        Err(_) => Err(FormFailure::faults_of(form)),
+    let read = |form: &mut Form| {
+        let password = form.required("password", Ok)?;
+        Ok(SetPassword { password })
     };
-    match set {
-        Ok(()) => Ok(visit.done(&path(&user), Done::PasswordSet)),
-        Err(failure) => visit.refused_order(&user, "password", Vec::new(), failure).await,
-    }
+    visit.give_form(id, form, &[], read, Done::PasswordSet).await
 }
 
 /// `POST /admin/users/{id}/reset-code`: the answer shows the code once.
@@ -180,19 +191,14 @@ pub(in crate::http) async fn make_reset_code(
     visit: AdminVisit<MakeResetCode>,
     id: UserPath,
 ) -> Result<Response, Error> {
-    let user = visit.subject(id).await?;
+    let (user, code) = visit.outcome(id, MakeResetCode).await?;
     let t = visit.texts();
-    match visit.carry_out(MakeResetCode, &user).await {
-        Ok(code) => {
-            let reset_page = format!("{}/reset", visit.doorward().public_base());
-            let secret = Secret {
-                explanation: t.admin.reset_code_made.into(),
-                lines: vec![(t.code, code.as_str().into()), (t.admin.reset_link, reset_page)],
-            };
-            page(&visit, &user, Outcome { secret: Some(&secret), ..Outcome::default() }).await
-        }
-        Err(failure) => visit.refused_order(&user, "reset-code", Vec::new(), failure).await,
-    }
+    let reset_page = format!("{}/reset", visit.doorward().public_base());
+    let secret = Secret {
+        explanation: t.admin.reset_code_made.into(),
+        lines: vec![(t.code, code.as_str().into()), (t.admin.reset_link, reset_page)],
+    };
+    page(&visit, &user, Outcome { secret: Some(&secret), ..Outcome::default() }).await
 }
 
 /// `POST /admin/users/{id}/factor-reset`: the answer shows the link once.
@@ -200,16 +206,11 @@ pub(in crate::http) async fn make_factor_reset(
     visit: AdminVisit<MakeFactorReset>,
     id: UserPath,
 ) -> Result<Response, Error> {
-    let user = visit.subject(id).await?;
-    match visit.carry_out(MakeFactorReset, &user).await {
-        Ok(ticket) => {
-            let text = ticket.link.unwrap_or_else(|| ticket.secret.as_str().into());
-            let explanation = visit.texts().admin.factor_reset_made.into();
-            let secret = Secret { explanation, lines: vec![("", text)] };
-            page(&visit, &user, Outcome { secret: Some(&secret), ..Outcome::default() }).await
-        }
-        Err(failure) => visit.refused_order(&user, "factor-reset", Vec::new(), failure).await,
-    }
+    let (user, ticket) = visit.outcome(id, MakeFactorReset).await?;
+    let text = ticket.link.unwrap_or_else(|| ticket.secret.as_str().into());
+    let explanation = visit.texts().admin.factor_reset_made.into();
+    let secret = Secret { explanation, lines: vec![("", text)] };
+    page(&visit, &user, Outcome { secret: Some(&secret), ..Outcome::default() }).await
 }
 
 /// `POST /admin/users/{id}/secure`: the answer shows what ended, and the code once if no link is mailed.
@@ -218,20 +219,15 @@ pub(in crate::http) async fn secure(
     id: UserPath,
     PageForm(form): PageForm,
 ) -> Result<Response, Error> {
-    let user = visit.subject(id).await?;
     let factors = match form.typed("all-factors").is_empty() {
         true => RemovedFactors::DEFAULT,
         false => RemovedFactors::All,
     };
     let order = Secure { factors, may_mail: form.typed("by-hand").is_empty() };
-    match visit.carry_out(order, &user).await {
-        Ok(secured) => {
-            let secret = way_in(&visit, &secured);
-            let outcome = Outcome { secret: Some(&secret), ..Outcome::default() };
-            page(&visit, &secured.user, outcome).await
-        }
-        Err(failure) => visit.refused_order(&user, "secure", Vec::new(), failure).await,
-    }
+    let (_, secured) = visit.outcome(id, order).await?;
+    let secret = way_in(&visit, &secured);
+    let outcome = Outcome { secret: Some(&secret), ..Outcome::default() };
+    page(&visit, &secured.user, outcome).await
 }
 
 /// What ended, and how the person gets in again.
@@ -267,7 +263,7 @@ pub(in crate::http) async fn disable_user(
     visit: AdminVisit<Edit>,
     id: UserPath,
 ) -> Result<Response, Error> {
-    visit.give(id, Edit::disabled(true), "disable", Done::Disabled).await
+    visit.give(id, Edit::disabled(true), Done::Disabled).await
 }
 
 /// `POST /admin/users/{id}/enable`
@@ -275,7 +271,7 @@ pub(in crate::http) async fn enable_user(
     visit: AdminVisit<Edit>,
     id: UserPath,
 ) -> Result<Response, Error> {
-    visit.give(id, Edit::disabled(false), "enable", Done::Enabled).await
+    visit.give(id, Edit::disabled(false), Done::Enabled).await
 }
 
 /// `POST /admin/users/{id}/delete`
@@ -283,9 +279,6 @@ pub(in crate::http) async fn delete(
     visit: AdminVisit<Delete>,
     id: UserPath,
 ) -> Result<Response, Error> {
-    let user = visit.subject(id).await?;
-    match visit.carry_out(Delete::default(), &user).await {
-        Ok(()) => Ok(visit.done("/admin/users", Done::Deleted)),
-        Err(failure) => visit.refused_order(&user, "delete", Vec::new(), failure).await,
-    }
+    visit.outcome(id, Delete::default()).await?;
+    Ok(visit.done("/admin/users", Done::Deleted))
 }

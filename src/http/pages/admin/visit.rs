@@ -38,6 +38,8 @@ pub(in crate::http) struct AdminVisit<N> {
     pub(super) scopes: Scopes,
     /// Who gives orders.
     pub(in crate::http) by: Administrator,
+    /// The name of the form that was sent.
+    form: String,
     needs: PhantomData<N>,
 }
 
@@ -77,7 +79,8 @@ impl<N: Needs> AdminVisit<N> {
         let right = Right::of_session(visit.caller.session.id, &visit.caller.user);
         let authority = visit.doorward().settings().admin_roles.authority(scopes, right);
         let by = Administrator::by_right(authority, &visit.requester);
-        Ok(Self { visit, scopes, by, needs: PhantomData })
+        let form = form_of(parts).to_owned();
+        Ok(Self { visit, scopes, by, form, needs: PhantomData })
     }
 }
 
@@ -136,6 +139,12 @@ fn not_permitted(visit: &SignedInVisit, scopes: Scopes) -> Response {
 fn page_of(parts: &Parts) -> &str {
     let path = parts.uri.path();
     path.rsplit_once('/').map_or(path, |(page, _)| page)
+}
+
+/// The name of the form that a request comes from: the last part of its path.
+fn form_of(parts: &Parts) -> &str {
+    let path = parts.uri.path();
+    path.rsplit_once('/').map_or(path, |(_, form)| form)
 }
 
 /// The redirect of somebody who is not signed in. They return to the page.
@@ -197,16 +206,15 @@ impl<N> AdminVisit<N> {
         response
     }
 
-    /// A refused form in words.
+    /// The form that was sent and refused, in words.
     pub(super) fn refused_form(
         &self,
-        form: &'static str,
         typed: Vec<(&'static str, String)>,
         refusal: &FormRefusal,
     ) -> RefusedForm {
         let t = self.texts();
         RefusedForm {
-            form,
+            form: self.form.clone(),
             typed,
             faults: refusal
                 .problem

@@ -54,7 +54,7 @@ impl AdminInvitations<'_> {
     }
 
     fn fill<'a>(&'a self, field: Field<'a>) -> Field<'a> {
-        RefusedForm::fill(self.refused, "invitations", field)
+        RefusedForm::fill(self.refused, field)
     }
 
     fn list(&self) -> List<'_> {

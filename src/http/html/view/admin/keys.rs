@@ -59,7 +59,7 @@ impl ApiKeys<'_> {
     }
 
     fn fill<'a>(&'a self, field: Field<'a>) -> Field<'a> {
-        RefusedForm::fill(self.refused, "keys", field)
+        RefusedForm::fill(self.refused, field)
     }
 
     fn scope_fault(&self) -> Option<&str> {

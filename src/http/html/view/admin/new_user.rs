@@ -38,6 +38,6 @@ impl NewUserPage<'_> {
     }
 
     fn fill<'a>(&'a self, field: Field<'a>) -> Field<'a> {
-        RefusedForm::fill(self.refused, "new", field)
+        RefusedForm::fill(self.refused, field)
     }
 }

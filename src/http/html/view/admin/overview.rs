@@ -108,7 +108,7 @@ impl Overview<'_> {
             return None;
         }
         let a = &self.page.texts().admin;
-        let (chosen, fault) = RefusedForm::typed(self.refused, "emergency", "passwords");
+        let (chosen, fault) = RefusedForm::typed(self.refused, "passwords");
         let passwords = Choice {
             name: "passwords",
             label: a.emergency_passwords,
@@ -128,8 +128,9 @@ impl Overview<'_> {
         let action = format!("{}/admin/emergency", self.page.base);
         let emergency = Confirm::new(action, a.emergency, a.emergency_question)
             .danger()
+            .refused(self.refused)
             .choice(passwords)
-            .field(RefusedForm::fill(self.refused, "emergency", role));
+            .field(role);
         Some(emergency)
     }
 

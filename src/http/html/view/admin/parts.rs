@@ -92,6 +92,8 @@ pub(super) struct Confirm<'a> {
     is_danger: bool,
     is_open: bool,
     hidden: Vec<(&'static str, String)>,
+    /// The form of the order, if it was refused.
+    refused: Option<&'a RefusedForm>,
     choice: Option<Choice<'a>>,
     fields: Vec<Field<'a>>,
     /// Boxes that can be ticked: each a name and its words.
@@ -121,6 +123,7 @@ impl<'a> Confirm<'a> {
             is_danger: false,
             is_open: false,
             hidden: Vec::new(),
+            refused: None,
             choice: None,
             fields: Vec::new(),
             boxes: Vec::new(),
@@ -145,6 +148,11 @@ impl<'a> Confirm<'a> {
         self
     }
 
+    /// The fields that are added to it show what was typed into this form.
+    pub(super) fn refused(self, refused: Option<&'a RefusedForm>) -> Self {
+        Self { refused, ..self }
+    }
+
     pub(super) fn choice(mut self, choice: Choice<'a>) -> Self {
         self.is_open |= choice.fault.is_some();
         self.choice = Some(choice);
@@ -152,6 +160,7 @@ impl<'a> Confirm<'a> {
     }
 
     pub(super) fn field(mut self, field: Field<'a>) -> Self {
+        let field = RefusedForm::fill(self.refused, field);
         self.is_open |= field.fault.is_some();
         self.fields.push(field);
         self
@@ -288,8 +297,8 @@ pub struct Secret {
 /// A form that was refused, with what was typed and what is wrong with it.
 #[derive(Clone, Default)]
 pub struct RefusedForm {
-    /// The last part of its path.
-    pub form: &'static str,
+    /// Its name, which is the last part of its path.
+    pub form: String,
     pub typed: Vec<(&'static str, String)>,
     pub faults: Vec<(String, String)>,
     /// What is wrong with the form as a whole.
@@ -297,23 +306,17 @@ pub struct RefusedForm {
 }
 
 impl RefusedForm {
-    /// What was typed into a field of this form, and what is wrong with it.
-    pub(super) fn typed<'a>(
-        refused: Option<&'a Self>,
-        form: &str,
-        name: &str,
-    ) -> (&'a str, Option<String>) {
-        let Some(refused) = refused.filter(|refused| refused.form == form) else {
-            return ("", None);
-        };
+    /// What was typed into a field of a form, and what is wrong with it, if the form was refused.
+    pub(super) fn typed<'a>(refused: Option<&'a Self>, name: &str) -> (&'a str, Option<String>) {
+        let Some(refused) = refused else { return ("", None) };
         let typed = refused.typed.iter().find(|(typed, _)| *typed == name);
         let fault = refused.faults.iter().find(|(field, _)| field == name);
         (typed.map_or("", |(_, value)| value), fault.map(|(_, words)| words.clone()))
     }
 
-    /// The field of a form with what was typed into it and what is wrong with it, if it is this form that was refused.
-    pub(super) fn fill<'a>(refused: Option<&'a Self>, form: &str, field: Field<'a>) -> Field<'a> {
-        let Some(refused) = refused.filter(|refused| refused.form == form) else { return field };
+    /// The field of a form with what was typed into it and what is wrong with it, if the form was refused.
+    pub(super) fn fill<'a>(refused: Option<&'a Self>, field: Field<'a>) -> Field<'a> {
+        let Some(refused) = refused else { return field };
         let typed = refused.typed.iter().find(|(name, _)| *name == field.name);
         let fault = refused.faults.iter().find(|(name, _)| name == field.name);
         Field {

@@ -81,11 +81,8 @@ impl UserPage<'_> {
     /// An order, which is sent to the route with the name of its form.
     fn order(&self, form: &str, label: &'static str, question: &str) -> Confirm<'_> {
         let action = format!("{}/admin/users/{}/{form}", self.page.base, self.user.id);
-        Confirm::new(action, label, question)
-    }
-
-    fn fill<'a>(&'a self, form: &str, field: Field<'a>) -> Field<'a> {
-        RefusedForm::fill(self.refused, form, field)
+        let refused = self.refused.filter(|refused| refused.form == form);
+        Confirm::new(action, label, question).refused(refused)
     }
 
     /// The orders about the name and the address.
@@ -97,10 +94,7 @@ impl UserPage<'_> {
         let (a, user) = (&t.admin, self.user);
         let name = Field { autocomplete: "off", ..Field::name(t, user.name.as_str()) };
         let email = Field { autocomplete: "off", ..Field::email(t, user.email.as_str()) };
-        let change = self
-            .order("change", t.change, "")
-            .field(self.fill("change", name))
-            .field(self.fill("change", email));
+        let change = self.order("change", t.change, "").field(name).field(email);
         let verify = match user.email_verified {
             true => self.order("verify", a.unverify, a.unverify_question).with("verified", "false"),
             false => self.order("verify", a.verify, a.verify_question).with("verified", "true"),
@@ -124,7 +118,7 @@ impl UserPage<'_> {
             ..Field::new("role", "role", a.role, "text", "off")
         };
         let grant = || self.order("grant", a.grant, a.grant_question);
-        self.may_write().then(|| grant().field(self.fill("grant", role)))
+        self.may_write().then(|| grant().field(role))
     }
 
     fn unlock(&self) -> Option<Confirm<'_>> {
@@ -148,9 +142,8 @@ impl UserPage<'_> {
         let (a, user) = (&t.admin, self.user);
         let new_password = Field::new_password(t, self.min_password_length);
         let reset_code = self.order("reset-code", a.reset_code, a.reset_code_question);
-        let set_password = self
-            .order("password", a.set_password, a.set_password_question)
-            .field(self.fill("password", new_password));
+        let set_password = self.order("password", a.set_password, a.set_password_question);
+        let set_password = set_password.field(new_password);
         let mut orders = vec![reset_code, set_password];
         if user.has_password() {
             let question = a.require_new_password_question;
