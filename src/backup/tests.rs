@@ -18,7 +18,7 @@ use crate::{
 const NOW: Timestamp = Timestamp::from_millis(1_800_000_000_123);
 
 /// A record of each table, with a value in every column.
-const LINES: [&str; 18] = [
+const LINES: &[&str] = &[
     concat!(
         r#"{"users":{"id":"0190a0a0-0000-4000-8000-00000000000a","name":"Ada \"Countess\" Lovelace🌹","#,
         r#""email":"Ada@example.com","email_verified":true,"password_hash":"$2b$10$…","password_version":3,"#,
@@ -95,11 +95,12 @@ fn schema() -> usize {
 
 fn records() -> Vec<Record> {
     LINES
+        .iter()
         .map(|line| {
             line::record(line.as_bytes(), schema())
                 .unwrap_or_else(|error| panic!("{error}: {line}"))
         })
-        .into()
+        .collect()
 }
 
 fn to_lines(records: &[Record]) -> Vec<String> {
@@ -161,7 +162,7 @@ async fn every_column_is_read_as_it_was_written() {
     let text = String::from_utf8(backup.clone()).unwrap();
     let lines: Vec<_> = text.lines().collect();
     // The header, three keys and three secrets come before.
-    assert_eq!(lines[7..lines.len() - 1], LINES);
+    assert_eq!(lines[7..lines.len() - 1], *LINES);
     let mut reader = Reader::open(&backup[..]).unwrap();
     let read = reader.next_page().unwrap().unwrap();
     assert_eq!(to_lines(&read), LINES);

@@ -15,7 +15,7 @@ use super::{
 use crate::clock::Timestamp;
 
 /// The statements that delete what has expired at $1, at most $2 rows each.
-const DELETIONS: [&str; 5] = [
+const DELETIONS: &[&str] = &[
     DELETE_EXPIRED_SESSIONS,
     DELETE_EXPIRED_USED_CODES,
     DELETE_EXPIRED_ONE_TIME_SECRETS,
@@ -29,8 +29,10 @@ impl Store {
     pub async fn delete_expired(&self, now: Timestamp, limit: usize) -> Result<usize, Error> {
         let deleted = self.write_uncached(move || {
             let mut batch = StatementBatch::default();
-            let mut counts =
-                DELETIONS.map(|sql| batch.add(sql, [now.into(), sql_limit(limit)])).to_vec();
+            let mut counts = Vec::new();
+            for sql in DELETIONS {
+                counts.push(batch.add(sql, [now.into(), sql_limit(limit)]));
+            }
             let given_up = [(now - KEEP_GIVEN_UP).into(), sql_limit(limit)];
             counts.push(batch.add(DELETE_GIVEN_UP_MAIL, given_up));
             let expired_keys = [(now - KEEP_EXPIRED_KEYS).into(), sql_limit(limit)];

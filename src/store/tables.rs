@@ -436,7 +436,7 @@ static AUDIT_DAYS: Table = Table {
 };
 
 /// All of them, in the order of a backup.
-pub(super) static TABLES: [&Table; 18] = [
+static TABLES: &[&Table] = &[
     &USERS,
     &SESSIONS,
     &ENDED_TOKENS,
@@ -458,7 +458,7 @@ pub(super) static TABLES: [&Table; 18] = [
 ];
 
 /// The tables that are not moved, and that a restore empties.
-pub(super) const EMPTIED_TABLES: [&str; 6] = [
+pub(super) const EMPTIED_TABLES: &[&str] = &[
     // The keys of an installation are moved apart from its rows, because SQLite has them in files.
     "signing_keys",
     "cookie_secrets",
@@ -471,7 +471,7 @@ pub(super) const EMPTIED_TABLES: [&str; 6] = [
 ];
 
 /// The tables that are not moved, and that a restore leaves as they are.
-pub(super) const KEPT_TABLES: [&str; 3] = [
+pub(super) const KEPT_TABLES: &[&str] = &[
     // Other instances learn from it that everything has changed.
     "changes",
     // Failed logins, and the key of their hashes. They expire within hours, and an attack may be under way.
@@ -482,7 +482,7 @@ pub(super) const KEPT_TABLES: [&str; 3] = [
 impl Table {
     /// All tables, in the order of a backup.
     pub fn all() -> impl Iterator<Item = &'static Self> {
-        TABLES.into_iter()
+        TABLES.iter().copied()
     }
 
     /// The table with this name, if this schema has it.
@@ -493,7 +493,7 @@ impl Table {
     /// The names of the tables that are not moved.
     #[cfg(feature = "internals")]
     pub fn not_moved() -> impl Iterator<Item = &'static str> {
-        EMPTIED_TABLES.into_iter().chain(KEPT_TABLES)
+        EMPTIED_TABLES.iter().chain(KEPT_TABLES).copied()
     }
 
     /// The columns that are moved, in the order of a record's values.
@@ -524,7 +524,7 @@ mod tests {
     /// Else a table with rows about users could be forgotten when one of them is deleted.
     #[test]
     fn every_id_that_may_be_that_of_a_user_says_what_their_deletion_does() {
-        const OF_OTHERS: [&str; 4] = ["id", "token_id", "change_id", "aaguid"];
+        const OF_OTHERS: &[&str] = &["id", "token_id", "change_id", "aaguid"];
         for table in Table::all() {
             let ids = table.columns.iter().filter(|column| column.kind == Kind::Id);
             for column in ids.filter(|column| !OF_OTHERS.contains(&column.name)) {

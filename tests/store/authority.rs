@@ -51,7 +51,7 @@ enum Order {
 }
 
 impl Order {
-    const ALL: [Self; 12] = [
+    const ALL: &[Self] = &[
         Self::SetPassword,
         Self::RemovePassword,
         Self::Secure,
@@ -378,7 +378,7 @@ impl Loss {
 
 async fn whoever_has_lost_their_rights_changes_nobody(store: &Store) {
     for (number, loss) in (10..).zip(Loss::ALL) {
-        for (order, subject) in Order::ALL.into_iter().zip(number * 100..) {
+        for (order, subject) in Order::ALL.iter().zip(number * 100..) {
             let (helper, right) = helpdesk(store, subject).await;
             let right = loss.right(store, &helper, right).await;
             let user = somebody(store, 100_000 + subject).await;

@@ -25,7 +25,7 @@ use crate::{
     store::{
         Error, OldSchema, PostgresOptions, RestoreError,
         archive::{KeySnapshot, Record, Restoration},
-        tables::{EMPTIED_TABLES, KEPT_TABLES, TABLES},
+        tables::{EMPTIED_TABLES, KEPT_TABLES, Table},
         users::HAS_USERS,
         value::Value,
     },
@@ -41,14 +41,14 @@ const LEFT_ACTIVITY: usize = 2;
 /// autovacuum needs to give way, which is a second. Not among the portable statements: an engine without such a lock
 /// refuses it.
 fn lock_contents() -> String {
-    let tables: Vec<_> = replaced_tables().chain(KEPT_TABLES).collect();
+    let tables: Vec<_> = replaced_tables().chain(KEPT_TABLES.iter().copied()).collect();
     let tables = tables.join(", ");
     format!("SET LOCAL lock_timeout = '3s'; LOCK TABLE {tables} IN ACCESS EXCLUSIVE MODE")
 }
 
 /// The tables whose contents are replaced.
 fn replaced_tables() -> impl Iterator<Item = &'static str> {
-    TABLES.iter().map(|table| table.name).chain(EMPTIED_TABLES)
+    Table::all().map(|table| table.name).chain(EMPTIED_TABLES.iter().copied())
 }
 
 /// Connects to the database and deletes its contents in a transaction. Refuses a database that a server uses, and one with
