@@ -402,7 +402,7 @@ fn left_out(of: &Details<'_>, language: Language) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use std::{collections::BTreeSet, fs, path::Path};
+    use std::{collections::BTreeSet, env, fs, path::Path};
 
     use super::*;
 
@@ -428,18 +428,26 @@ mod tests {
         }
     }
 
+    /// With `DOORWARD_WRITE_KINDS=1` it writes them.
+    #[expect(clippy::disallowed_methods, reason = "the environment says whether to write the file")]
     #[test]
     fn the_document_has_every_kind_as_the_table_has_it_and_no_other() {
+        const HEAD: &str = "\n| kind | type | kept as | meaning |\n|---|---|---|---|\n";
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/audit.md");
-        let text = fs::read_to_string(path).unwrap();
-        let (_, of_kinds) = text.split_once("\n## Kinds\n").unwrap();
-        let rows = of_kinds.lines().filter_map(|line| line.strip_prefix("| `")?.strip_suffix(" |"));
-        let rows: Vec<_> = rows.map(str::to_owned).collect();
+        let document = fs::read_to_string(&path).unwrap();
+        let (before, table) = document.split_once(HEAD).unwrap();
+        let (rows, after) = table.split_once("\n\n").unwrap();
         let row = |kind: &KindInfo| {
             let (event_type, group) = (kind.event_type(), kind.group.name());
-            format!("{}` | `{event_type}` | {group} | {}", kind.name, kind.meaning)
+            format!("| `{}` | `{event_type}` | {group} | {} |", kind.name, kind.meaning)
         };
         let expected: Vec<_> = KINDS.iter().map(row).collect();
-        assert_eq!(rows, expected);
+        if env::var_os("DOORWARD_WRITE_KINDS").is_some() {
+            let rows = expected.join("\n");
+            fs::write(path, format!("{before}{HEAD}{rows}\n\n{after}")).unwrap();
+            return;
+        }
+        let rows: Vec<_> = rows.lines().collect();
+        assert_eq!(rows, expected, "CONTRIBUTING.md says how to write them anew");
     }
 }
