@@ -34,6 +34,7 @@ run_steps() {
     if [[ -n $failed ]]; then exit 1; fi
 }
 
+# Starts the next steps, in their order, as long as few enough run.
 start_next() {
     local index
     for index in "${!names[@]}"; do

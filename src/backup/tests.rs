@@ -247,8 +247,7 @@ fn a_record_that_does_not_fit_its_table_is_refused_with_its_place() {
 #[tokio::test]
 async fn a_damaged_backup_is_refused() {
     let (backup, _) = backup_of(records(), &keys()).await;
-    // Lines have hundreds of bytes, so every field of a record is hit.
-    for number in (0..backup.len()).step_by(3) {
+    for number in 0..backup.len() {
         let mut damaged = backup.clone();
         damaged[number] ^= 1;
         assert!(verify(&damaged).is_err(), "byte {number} of {}", backup.len());
@@ -268,7 +267,7 @@ async fn a_damaged_backup_is_refused() {
 #[tokio::test]
 async fn an_incomplete_backup_is_refused() {
     let (backup, _) = backup_of(records(), &keys()).await;
-    for length in (0..backup.len()).step_by(3) {
+    for length in 0..backup.len() {
         assert!(verify(&backup[..length]).is_err(), "{length} bytes of {}", backup.len());
     }
     let error = verify(&backup[..backup.len() - 1]).unwrap_err();

@@ -311,6 +311,7 @@ def test_a_copy_of_the_folder_is_a_package_of_an_app(service, tmp_path):
 
     options = ("--silent", "--no-audit", "--no-fund", "--prefer-offline")
     must("npm", "install", *options, folder=package)
+    must("npm", "run", "check", folder=package)
     must("npm", "run", "generate", "--", service.url, folder=package)
     own_url = f"http://localhost:{service.port}"
     generated = (package / "schema.d.ts").read_text().replace(own_url, "http://localhost:3000")

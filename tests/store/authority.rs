@@ -289,7 +289,7 @@ async fn a_promotion_is_not_overtaken(store: Arc<Store>) {
         Order::Unlock,
     ] {
         let mut chance = chances.split();
-        for round in 0..size::chosen("DOORWARD_TEST_RACES", 20) {
+        for round in 0..size::chosen("DOORWARD_TEST_RACES", 100) {
             let user = somebody(&store, 10_000 * (1 + order as u64) + round).await;
             let promoted = Arc::new(AtomicBool::new(false));
             let ordering = {
