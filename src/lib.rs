@@ -108,6 +108,7 @@ mod dev;
 mod doorward;
 mod event;
 mod fault;
+mod federation;
 mod http;
 mod id;
 #[cfg(feature = "internals")]

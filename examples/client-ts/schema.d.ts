@@ -98,6 +98,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/auth/login/with/{login}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Begin a login at another provider
+         * @description Open `url` in the browser of the person. It comes back to `returnTo` with a code, whichever way the person has signed in on the pages.
+         */
+        post: operations["beginExternalLogin"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/auth/login/code": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Exchange the code of a login at another provider
+         * @description A code counts once, for a minute, and for the app that has begun the login. The token is that of the session that the person has in their browser.
+         */
+        post: operations["exchangeLoginCode"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/auth/logout": {
         parameters: {
             query?: never;
@@ -689,6 +729,43 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/me/identities": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the user's accounts at other providers, by which they sign in */
+        get: operations["listIdentities"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/me/identities/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Remove an account at another provider
+         * @description It signs the user in no longer, and the other sessions that began with it end.
+         */
+        delete: operations["removeIdentity"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/me/activity": {
         parameters: {
             query?: never;
@@ -1092,6 +1169,46 @@ export interface paths {
          * @description Needs the scope `users:write`.
          */
         delete: operations["endUserSession"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/users/{user}/identities": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the accounts of a user at other providers, by which they sign in
+         * @description Needs the scope `users:read`.
+         */
+        get: operations["listUserIdentities"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/users/{user}/identities/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Remove an account of a user at another provider
+         * @description It signs the user in no longer, also if it was their last way to sign in. The sessions that began with it end, and the user is told by mail. Needs the scope `users:write`, and a sign-in within the last 10 minutes.
+         */
+        delete: operations["removeUserIdentity"];
         options?: never;
         head?: never;
         patch?: never;
@@ -2346,6 +2463,8 @@ export interface components {
             trustedDevices: components["schemas"]["TrustedDevice"][];
             /** @description The API keys, without the keys themselves */
             keys: components["schemas"]["ApiKey"][];
+            /** @description The accounts at other providers by which they sign in */
+            identities: components["schemas"]["Identity"][];
         };
         /** @description A second factor */
         ExportedFactor: {
@@ -2357,6 +2476,25 @@ export interface components {
             createdAt: string;
             /** Format: date-time */
             lastUsedAt: string | null;
+        };
+        ExternalLogin: {
+            /** @description Where the browser comes back to, with `code` in the query: a URL of an origin in `cors.origins` */
+            returnTo: string;
+        };
+        /** @description A login that has begun */
+        ExternalLoginBegun: {
+            /** @description Where the browser of the person goes */
+            url: string;
+            /** @description What the code is exchanged with. Keep it in the app, and out of URLs */
+            attempt: string;
+        };
+        ExternalLoginCode: {
+            /** @description What the browser came back with */
+            code: string;
+            /** @description What only the app knows that has begun the login */
+            attempt: string;
+            /** @description Where the browser came back to, as it was asked for */
+            returnTo: string;
         };
         FactorAnswer: {
             challenge: string;
@@ -2447,7 +2585,7 @@ export interface components {
             /** @description The id or the e-mail address of a user */
             user: string;
             /** @description How the user has signed in. By default as they just would: with the password, and with a second factor if they hold one */
-            factors?: ("pwd" | "otp" | "totp" | "passkey" | "key" | "recovery" | "device")[];
+            factors?: ("pwd" | "otp" | "totp" | "passkey" | "key" | "recovery" | "device" | "external" | "external-mfa")[];
             /** @description How long ago. By default 0 */
             verifiedSecondsAgo?: number;
             /** @description A request to try a guard with */
@@ -2482,6 +2620,25 @@ export interface components {
         };
         HashesToDrop: {
             users?: string[];
+        };
+        /** @description An account at another provider, by which a person signs in */
+        Identity: {
+            /** Format: uuid */
+            id: string;
+            /** @description The name of the login by which it was used last */
+            login: string;
+            /** @description What people call the login: its name, if it is not in the settings any more */
+            label: string;
+            /** @description Who vouches for it. With `subject`, it is nobody else's */
+            issuer: string;
+            /** @description What the provider calls the person, for ever */
+            subject: string;
+            /** @description What the person recognises it by, such as the address there */
+            display: string;
+            /** Format: date-time */
+            createdAt: string;
+            /** Format: date-time */
+            lastUsedAt: string | null;
         };
         /** @description An imported password hash that has not been replaced */
         ImportedHash: {
@@ -2692,8 +2849,8 @@ export interface components {
              * @description Since when everything in `methods` is proved: the time of the first of them. A refresh keeps it
              */
             authenticatedAt: string;
-            /** @description How they did: `pwd`, the password; `otp`, a mailed code, link or invitation; `totp`, an authenticator app; `passkey`; `key`, a security key without a PIN; `recovery`, a recovery code; `device`, a trusted browser */
-            methods: ("pwd" | "otp" | "totp" | "passkey" | "key" | "recovery" | "device")[];
+            /** @description How they did: `pwd`, the password; `otp`, a mailed code, link or invitation; `totp`, an authenticator app; `passkey`; `key`, a security key without a PIN; `recovery`, a recovery code; `device`, a trusted browser; `external`, another provider; `external-mfa`, another provider whose sign-in counts as a second factor */
+            methods: ("pwd" | "otp" | "totp" | "passkey" | "key" | "recovery" | "device" | "external" | "external-mfa")[];
         };
         Message: {
             message: string;
@@ -2910,6 +3067,8 @@ export interface components {
             trustedDevices: components["schemas"]["TrustedDevice"][];
             /** @description The API keys, without the keys themselves */
             keys: components["schemas"]["ApiKey"][];
+            /** @description The accounts at other providers by which they sign in */
+            identities: components["schemas"]["Identity"][];
         };
         /** @description The record of the user */
         PersonRecord: {
@@ -3125,8 +3284,8 @@ export interface components {
              * @description Since when everything in `methods` is proved: the time of the first of them. A refresh keeps it
              */
             authenticatedAt: string;
-            /** @description How they did: `pwd`, the password; `otp`, a mailed code, link or invitation; `totp`, an authenticator app; `passkey`; `key`, a security key without a PIN; `recovery`, a recovery code; `device`, a trusted browser */
-            methods: ("pwd" | "otp" | "totp" | "passkey" | "key" | "recovery" | "device")[];
+            /** @description How they did: `pwd`, the password; `otp`, a mailed code, link or invitation; `totp`, an authenticator app; `passkey`; `key`, a security key without a PIN; `recovery`, a recovery code; `device`, a trusted browser; `external`, another provider; `external-mfa`, another provider whose sign-in counts as a second factor */
+            methods: ("pwd" | "otp" | "totp" | "passkey" | "key" | "recovery" | "device" | "external" | "external-mfa")[];
             address: string | unknown | unknown;
             userAgent: string;
             /** @description Whether the request came from this session */
@@ -3159,6 +3318,8 @@ export interface components {
             trustedDevices: components["schemas"]["TrustedDevice"][];
             /** @description The API keys of the user that have not ended */
             apiKeys: components["schemas"]["ApiKey"][];
+            /** @description The accounts of the user at other providers */
+            identities: components["schemas"]["Identity"][];
         };
         /** @description The token of a session */
         Signed: {
@@ -3289,6 +3450,10 @@ export interface components {
             email?: components["schemas"]["Email"];
             emailVerified?: boolean;
             disabled?: boolean;
+        };
+        /** @description The accounts of a user at other providers */
+        UserIdentities: {
+            identities: components["schemas"]["Identity"][];
         };
         /** @description A page of users. It may be short although more follow */
         UserPage: {
@@ -3543,6 +3708,18 @@ export interface components {
                 };
             };
         };
+        /** @description `returnTo` is not a URL of a declared origin, or another site has caused the request */
+        UndeclaredOrigin: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-Content-Type-Options": components["headers"]["NoSniff"];
+                "Cache-Control": components["headers"]["NoStore"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Message"];
+            };
+        };
         /** @description Registration is not open for this person, or another site has caused the request */
         MayNotRegister: {
             headers: {
@@ -3710,7 +3887,22 @@ export interface components {
             content: {
                 "application/json": {
                     /** @enum {string} */
-                    message: "The factor exists already." | "Nobody can have more passkeys." | "This is the last way to sign in. Please set a password or add another passkey first.";
+                    message: "The factor exists already." | "Nobody can have more passkeys." | "This is the last way to sign in. Please set a password or add a passkey first.";
+                };
+            };
+        };
+        /** @description It is the last way to sign in */
+        LastWayIn: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "X-Content-Type-Options": components["headers"]["NoSniff"];
+                "Cache-Control": components["headers"]["NoStore"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": {
+                    /** @constant */
+                    message: "This is the last way to sign in. Please set a password or add a passkey first.";
                 };
             };
         };
@@ -4348,6 +4540,105 @@ export interface operations {
             };
             403: components["responses"]["OtherSite"];
             404: components["responses"]["NotOffered"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    beginExternalLogin: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The name of the login in the settings
+                 * @example google
+                 */
+                login: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "returnTo": "https://app.example.com/signed-in"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ExternalLogin"];
+            };
+        };
+        responses: {
+            /** @description Where the browser goes */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "url": "https://auth.example.com/sign-in/with/google?for=AAAAAAAAAAA",
+                     *       "attempt": "q3Jx0m0Xw8Tt1c4yK2v5Zg"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ExternalLoginBegun"];
+                };
+            };
+            400: components["responses"]["Invalid"];
+            403: components["responses"]["UndeclaredOrigin"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["TooSlow"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["NotJson"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    exchangeLoginCode: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "code": "AAAAAAAAAAA",
+                 *       "attempt": "q3Jx0m0Xw8Tt1c4yK2v5Zg",
+                 *       "returnTo": "https://app.example.com/signed-in"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ExternalLoginCode"];
+            };
+        };
+        responses: {
+            /** @description The user is signed in */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "token": "eyJ0eXAiOiJKV1QiLCJhbGciOiJFUzI1NiJ9.eyJzdWIiOiIwYjhlNWMyYSJ9.c2lnbmF0dXJl"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Signed"];
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["WrongCode"];
+            403: components["responses"]["OtherSite"];
+            408: components["responses"]["TooSlow"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["NotJson"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];
         };
@@ -5699,7 +5990,8 @@ export interface operations {
                      *       "factors": [],
                      *       "recoveryCodes": 0,
                      *       "trustedDevices": [],
-                     *       "keys": []
+                     *       "keys": [],
+                     *       "identities": []
                      *     }
                      */
                     "application/json": components["schemas"]["Export"];
@@ -6213,6 +6505,80 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["OtherSite"];
             404: components["responses"]["NotFound"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listIdentities: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The accounts, the oldest first */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "id": "c41f7b02-6d3e-4f95-a8d7-51b0e92c6f38",
+                     *         "login": "google",
+                     *         "label": "Google",
+                     *         "issuer": "https://accounts.google.com",
+                     *         "subject": "110169484474386276334",
+                     *         "display": "ada@gmail.com",
+                     *         "createdAt": "2026-03-02T08:15:30.123Z",
+                     *         "lastUsedAt": null
+                     *       }
+                     *     ]
+                     */
+                    "application/json": components["schemas"]["Identity"][];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    removeIdentity: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of the account
+                 * @example c41f7b02-6d3e-4f95-a8d7-51b0e92c6f38
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It is removed */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["NotRecent"];
+            403: components["responses"]["OtherSite"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["LastWayIn"];
+            429: components["responses"]["Throttled"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];
         };
@@ -6995,7 +7361,8 @@ export interface operations {
                      *       "factors": [],
                      *       "recoveryCodes": 0,
                      *       "trustedDevices": [],
-                     *       "apiKeys": []
+                     *       "apiKeys": [],
+                     *       "identities": []
                      *     }
                      */
                     "application/json": components["schemas"]["ShownUser"];
@@ -7154,7 +7521,8 @@ export interface operations {
                      *       "factors": [],
                      *       "recoveryCodes": 0,
                      *       "trustedDevices": [],
-                     *       "keys": []
+                     *       "keys": [],
+                     *       "identities": []
                      *     }
                      */
                     "application/json": components["schemas"]["PersonExport"];
@@ -7366,6 +7734,92 @@ export interface operations {
                 content?: never;
             };
             401: components["responses"]["Unauthorized"];
+            403: components["responses"]["NotAllowed"];
+            404: components["responses"]["NotFound"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listUserIdentities: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id or the e-mail address of a user
+                 * @example grace@example.com
+                 */
+                user: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The accounts, the oldest first */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "identities": [
+                     *         {
+                     *           "id": "c41f7b02-6d3e-4f95-a8d7-51b0e92c6f38",
+                     *           "login": "google",
+                     *           "label": "Google",
+                     *           "issuer": "https://accounts.google.com",
+                     *           "subject": "104857600000000000001",
+                     *           "display": "grace@gmail.com",
+                     *           "createdAt": "2026-03-02T08:15:30.123Z",
+                     *           "lastUsedAt": null
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["UserIdentities"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            404: components["responses"]["NotFound"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    removeUserIdentity: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id or the e-mail address of a user
+                 * @example grace@example.com
+                 */
+                user: string;
+                /**
+                 * @description The id of the account
+                 * @example c41f7b02-6d3e-4f95-a8d7-51b0e92c6f38
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It is removed */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Content-Type-Options": components["headers"]["NoSniff"];
+                    "Cache-Control": components["headers"]["NoStore"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["AdminRefused"];
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
             500: components["responses"]["Internal"];
@@ -7650,7 +8104,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description A line for each user: `added`, `exists`, `differs` with `fields`, `emailTaken`, `idTaken` with `email`, `administers` with `roles` (not added: the query lacks `adminRoles=true`), `invalid` with `problem`. A line `failed` ends the import */
+            /** @description A line for each user: `added`, `exists`, `differs` with `fields`, `emailTaken`, `idTaken` and `identityTaken` with `email`, `administers` with `roles` (not added: the query lacks `adminRoles=true`), `invalid` with `problem`. A line `failed` ends the import */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -7688,7 +8142,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /** @example {"id":"0190a0a0-0000-4000-8000-00000000000a","name":"Grace Hopper","email":"grace@example.com","verified":false,"roles":[],"disabled":false,"createdAt":"2026-03-02T08:15:30.123Z","updatedAt":"2026-03-02T08:15:30.123Z","lastLoginAt":null} */
+                    /** @example {"id":"0190a0a0-0000-4000-8000-00000000000a","name":"Grace Hopper","email":"grace@example.com","verified":false,"roles":[],"disabled":false,"createdAt":"2026-03-02T08:15:30.123Z","updatedAt":"2026-03-02T08:15:30.123Z","lastLoginAt":null,"identities":[]} */
                     "application/x-ndjson": string;
                 };
             };

@@ -5,7 +5,7 @@ import subprocess
 import threading
 from pathlib import Path
 from urllib.error import HTTPError
-from urllib.request import Request, urlopen
+from urllib.request import HTTPCookieProcessor, Request, build_opener, urlopen
 
 import pytest
 from app import app
@@ -90,6 +90,15 @@ def test_a_new_user_confirms_the_address_by_mail(doorward, reports):
     [mail] = call(f"{doorward}/dev/mail?to=eve@example.com")[1]
     assert mail["kind"] == "verify_email"
     assert call(f"{doorward}/api/auth/verify", "POST", code=mail["code"], email="eve@example.com")[0] == 204
+
+
+def test_people_of_the_company_sign_in_with_google_and_read_reports(doorward, reports):
+    eve = {"email": "eve@example.com", "verified": True, "name": "Eve Moneypenny", "claims": {"hd": "example.com"}}
+    assert call(f"{doorward}/dev/logins/google", "POST", **eve)[0] == 204
+    browser = build_opener(HTTPCookieProcessor())
+    with browser.open(f"{doorward}/sign-in/with/google") as page:
+        assert page.url == f"{doorward}/account"
+    assert call(reports, token=token_of(doorward, "eve@example.com")) == (200, "Reports for Eve Moneypenny")
 
 
 def test_a_link_to_reset_a_password_expires(doorward):

@@ -96,3 +96,29 @@ CREATE TABLE IF NOT EXISTS user_terms_check (
 -- The sessions of a user in the order of their age: a login ends the oldest. It also does what sessions_by_user does, which a later
 -- migration drops: the previous release knows no other.
 CREATE INDEX IF NOT EXISTS sessions_by_age ON sessions (user_id, created_at, id);
+
+-- The accounts of people at other providers, by which they sign in. `login` is the name of the login by which it was used last, and
+-- `display` what the person recognises it by.
+CREATE TABLE IF NOT EXISTS identities (
+    id           UUID NOT NULL PRIMARY KEY,
+    user_id      UUID NOT NULL,
+    issuer       TEXT NOT NULL,
+    subject      TEXT NOT NULL,
+    login        TEXT NOT NULL,
+    display      TEXT NOT NULL,
+    created_at   BIGINT NOT NULL,
+    last_used_at BIGINT
+);
+
+CREATE UNIQUE INDEX IF NOT EXISTS identities_by_subject ON identities (issuer, subject);
+
+CREATE INDEX IF NOT EXISTS identities_by_user ON identities (user_id, created_at);
+
+-- Roles that a user has only by an identity, each with its id: `ID:ROLE ID:ROLE`. They are among those in `roles`.
+ALTER TABLE users ADD COLUMN IF NOT EXISTS login_roles TEXT;
+
+-- The identity that a session began with, and the id of the session there.
+ALTER TABLE sessions ADD COLUMN IF NOT EXISTS identity_id UUID;
+ALTER TABLE sessions ADD COLUMN IF NOT EXISTS upstream_sid TEXT;
+
+CREATE INDEX IF NOT EXISTS sessions_by_upstream_sid ON sessions (upstream_sid) WHERE (upstream_sid IS NOT NULL);

@@ -398,7 +398,12 @@ mod tests {
         requester.request_id = Some(crate::request_id::RequestId::next());
         let session = crate::session::SessionId::random();
         let methods = Methods::at(doorward.now(), [Method::Password]);
-        Event::by_user(user, &requester, doorward.now(), EventKind::SignedIn { session, methods })
+        Event::by_user(
+            user,
+            &requester,
+            doorward.now(),
+            EventKind::SignedIn { session, methods, login: None },
+        )
     }
 
     #[tokio::test]

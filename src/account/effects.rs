@@ -125,7 +125,7 @@ fn secret_message(purpose: Purpose, one_time: OneTimeId) -> Option<Message> {
         Purpose::ChangeEmail => Message::ChangeEmail { one_time },
         Purpose::RestoreEmail => Message::EmailChanged { one_time },
         Purpose::ResetPassword => Message::ResetPassword { one_time, target: None },
-        Purpose::OperatorReset | Purpose::FactorReset => return None,
+        Purpose::OperatorReset | Purpose::FactorReset | Purpose::ProveAddress => return None,
         Purpose::SignIn => Message::SignIn { one_time, target: None },
         Purpose::Invitation => Message::Invitation { one_time, invited_by: None, expires_at: None },
     })
@@ -292,6 +292,28 @@ pub(super) fn recovery_codes_replaced(
 /// Tells a user that they have a new API key.
 pub(super) fn key_created(doorward: &Doorward, user: &User, language: Language) -> Effects {
     let message = Message::KeyCreated { at: doorward.now().millis() };
+    factor_notice(doorward, user, language, message)
+}
+
+/// Tells a user that an account at another provider signs them in.
+pub(super) fn identity_linked(
+    doorward: &Doorward,
+    user: &User,
+    login: String,
+    language: Language,
+) -> Effects {
+    let message = Message::IdentityLinked { login, at: doorward.now().millis() };
+    factor_notice(doorward, user, language, message)
+}
+
+/// Tells a user that an account at another provider does not sign them in any more.
+pub(super) fn identity_unlinked(
+    doorward: &Doorward,
+    user: &User,
+    login: String,
+    language: Language,
+) -> Effects {
+    let message = Message::IdentityUnlinked { login, at: doorward.now().millis() };
     factor_notice(doorward, user, language, message)
 }
 

@@ -117,6 +117,17 @@ pub enum Error {
     #[error("it is the last way to sign in")]
     LastWayIn,
 
+    // Accounts at other providers.
+    /// The account at the provider is linked to another user, or to this one.
+    #[error("the account at the provider is linked already")]
+    IdentityTaken,
+    /// The user has the maximum number of linked accounts.
+    #[error("the user has the most linked accounts that one can have")]
+    TooManyIdentities,
+    /// The user has no such linked account.
+    #[error("there is no such linked account")]
+    NoSuchIdentity,
+
     // API keys.
     /// A key makes no keys.
     #[error("a key cannot be made with a key: sign in, or use the command line on the server")]

@@ -1,6 +1,7 @@
 //! Exporting everything that is stored about a user, and all users with their password hashes.
 
 use std::{
+    collections::HashMap,
     io::{self, Write},
     net::IpAddr,
 };
@@ -10,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     factor_list::{self, FactorInfo, TrustedDeviceInfo},
+    identity_list::{self, IdentityInfo},
     key_list::ApiKeyInfo,
     keys, sessions,
 };
@@ -22,7 +24,7 @@ use crate::{
     session::Session,
     store::{self, archive::Snapshot},
     throttle::KnownNetworks,
-    user::{EmailKey, User},
+    user::{EmailKey, Identity, LoginRoles, Role, User, UserId},
 };
 
 /// The most users in memory.
@@ -47,6 +49,8 @@ pub struct PersonData {
     pub trusted_devices: Vec<TrustedDeviceInfo>,
     /// The API keys, without the keys themselves.
     pub keys: Vec<ApiKeyInfo>,
+    /// The accounts at other providers by which they sign in.
+    pub identities: Vec<IdentityInfo>,
 }
 
 /// A network with its own budget of failed logins, because the user has signed in from it.
@@ -94,6 +98,7 @@ async fn read(doorward: &Doorward, user: &User) -> Result<Export, store::Error> 
         recovery_codes: factors.recovery_codes,
         trusted_devices: factor_list::trusted_devices(&factors),
         keys: keys.into_iter().map(ApiKeyInfo::from).collect(),
+        identities: identity_list::list(doorward, user.id).await?,
     };
     Ok(Export { sessions, data })
 }
@@ -128,13 +133,47 @@ struct ExportedUser<'a> {
     created_at: String,
     updated_at: String,
     last_login_at: Option<String>,
+    identities: Vec<ExportedIdentity<'a>>,
     /// Missing from an export without hashes.
     #[serde(skip_serializing_if = "Option::is_none")]
     hash: Option<Option<&'a str>>,
 }
 
+/// An account at another provider by which a user signs in.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ExportedIdentity<'a> {
+    login: &'a str,
+    issuer: &'a str,
+    subject: &'a str,
+    display: &'a str,
+    /// Those of the user's roles that they have only by it.
+    roles: Vec<&'a str>,
+    created_at: String,
+    last_used_at: Option<String>,
+}
+
+/// The identities of a user, each with the roles that logins give them.
+type Identities = Vec<(Identity, LoginRoles)>;
+
+impl<'a> ExportedIdentity<'a> {
+    fn new((identity, login_roles): &'a (Identity, LoginRoles)) -> Self {
+        let Identity { id, user_id: _, issuer, subject, login, display, created_at, last_used_at } =
+            identity;
+        Self {
+            login,
+            issuer,
+            subject,
+            display,
+            roles: login_roles.of(*id).map(Role::as_str).collect(),
+            created_at: created_at.to_string(),
+            last_used_at: last_used_at.map(|at| at.to_string()),
+        }
+    }
+}
+
 impl<'a> ExportedUser<'a> {
-    fn new(user: &'a User, hashes: Hashes) -> Self {
+    fn new(user: &'a User, identities: &'a [(Identity, LoginRoles)], hashes: Hashes) -> Self {
         let hash = user.password_hash.as_ref().map(PasswordHash::as_phc);
         Self {
             id: user.id.to_string(),
@@ -146,6 +185,7 @@ impl<'a> ExportedUser<'a> {
             created_at: user.created_at.to_string(),
             updated_at: user.updated_at.to_string(),
             last_login_at: user.last_login_at.map(|at| at.to_string()),
+            identities: identities.iter().map(ExportedIdentity::new).collect(),
             hash: (hashes == Hashes::Included).then_some(hash),
         }
     }
@@ -183,16 +223,35 @@ impl UserExport {
     /// The next lines; none at the end.
     pub(crate) async fn next_lines(&mut self) -> Result<Option<Vec<u8>>, store::Error> {
         let page = self.snapshot.users(self.after.as_ref(), PAGE_USERS).await?;
-        let Some(last) = page.last() else { return Ok(None) };
-        self.after = Some(last.email.key());
+        let Some(last) = page.last().map(|last| last.email.key()) else { return Ok(None) };
+        let identities = self.identities(&last).await?;
+        self.after = Some(last);
         let mut lines = Vec::new();
         for user in &page {
-            let exported = ExportedUser::new(user, self.hashes);
+            let identities = identities.get(&user.id).map_or(&[][..], Vec::as_slice);
+            let exported = ExportedUser::new(user, identities, self.hashes);
             serde_json::to_writer(&mut lines, &exported).expect("users are valid JSON");
             lines.push(b'\n');
         }
         self.done += page.len() as u64;
         Ok(Some(lines))
+    }
+
+    /// The identities of the users up to this address, in an order that an import keeps.
+    async fn identities(
+        &self,
+        last: &EmailKey,
+    ) -> Result<HashMap<UserId, Identities>, store::Error> {
+        let mut found = self.snapshot.identities(self.after.as_ref(), last).await?;
+        found.sort_by(|(one, _), (other, _)| {
+            let key = |of: &Identity| (of.created_at, of.issuer.clone(), of.subject.clone());
+            key(one).cmp(&key(other))
+        });
+        let mut by_user: HashMap<UserId, Identities> = HashMap::new();
+        for identity in found {
+            by_user.entry(identity.0.user_id).or_default().push(identity);
+        }
+        Ok(by_user)
     }
 }
 

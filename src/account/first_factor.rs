@@ -8,9 +8,10 @@ use super::{
 };
 use crate::{
     Doorward,
+    clock::Timestamp,
     network::Requester,
-    session::{Method, Methods, Persistence},
-    store::{Effects, OneTimeUse, Requirement},
+    session::{ExternalStart, Method, Methods, Persistence},
+    store::{Effects, IdentityUse, OneTimeUse, Requirement},
     token::one_time::OneTime,
     user::User,
 };
@@ -21,13 +22,23 @@ pub(super) enum FirstFactor<'a> {
     Password,
     /// A mailed code or link.
     MailedCode(&'a OneTime),
+    /// A sign-in at another provider.
+    External(&'a ExternalFactor),
+}
+
+/// A sign-in at another provider, by an identity of the user.
+pub(super) struct ExternalFactor {
+    pub(super) start: ExternalStart,
+    pub(super) methods: Methods,
+    pub(super) used: IdentityUse,
 }
 
 impl FirstFactor<'_> {
-    fn method(self) -> Method {
+    fn methods(self, now: Timestamp) -> Methods {
         match self {
-            Self::Password => Method::Password,
-            Self::MailedCode(_) => Method::MailedCode,
+            Self::Password => Methods::at(now, [Method::Password]),
+            Self::MailedCode(_) => Methods::at(now, [Method::MailedCode]),
+            Self::External(external) => external.methods.clone(),
         }
     }
 
@@ -36,6 +47,16 @@ impl FirstFactor<'_> {
         match self {
             Self::Password => None,
             Self::MailedCode(code) => Some(Requirement::MailedCode(Box::new(code.clone()))),
+            Self::External(external) => {
+                Some(Requirement::IdentityUse(Box::new(external.used.clone())))
+            }
+        }
+    }
+
+    fn start(self) -> Option<ExternalStart> {
+        match self {
+            Self::Password | Self::MailedCode(_) => None,
+            Self::External(external) => Some(external.start.clone()),
         }
     }
 }
@@ -65,7 +86,7 @@ pub(super) async fn sign_in_with(
     requester: &Requester,
 ) -> Result<OpenedSession, Error> {
     let (now, persistence) = (doorward.now(), options.persistence);
-    let mut methods = Methods::at(now, [factor.method()]);
+    let mut methods = factor.methods(now);
     let mut requires = Vec::from_iter(factor.requirement());
     if let Some(cookie) = options.device.as_ref().filter(|_| !user.factors.is_empty())
         && let Some(device) = trusted(doorward, user, cookie).await?
@@ -74,14 +95,20 @@ pub(super) async fn sign_in_with(
         requires.push(Requirement::TrustedDevice(device));
     }
     let session = SessionFor::SignIn(persistence);
-    let authentication =
-        Authentication { requires, ..Authentication::new(user, methods.clone(), session) };
+    let external = factor.start();
+    let authentication = Authentication {
+        requires,
+        external,
+        ..Authentication::new(user, methods.clone(), session)
+    };
     match begin_session(doorward, authentication, requester).await {
         Ok(opened) => Ok(opened),
         Err(NotBegun::FactorMissing) => {
             let user = use_up(doorward, user, factor).await?;
+            let start = factor.start();
             let missing =
-                unanswered::ask(doorward, &user, methods, persistence, None, requester).await?;
+                unanswered::ask(doorward, &user, methods, persistence, None, start, requester)
+                    .await?;
             Err(Error::FactorMissing(Box::new(missing)))
         }
         Err(NotBegun::Refused(_)) => Err(Error::WrongCredentials),
@@ -97,6 +124,13 @@ async fn use_up(doorward: &Doorward, user: &User, factor: FirstFactor<'_>) -> Re
             let (usage, now) = (OneTimeUse::FirstFactor, doorward.now());
             let used = doorward.store().use_one_time(code, usage, &Effects::NONE, now).await?;
             used.ok_or(Error::WrongCredentials)
+        }
+        FirstFactor::External(external) => {
+            let (store, now) = (doorward.store(), doorward.now());
+            match store.use_identity(user.id, &external.used, now).await? {
+                true => Ok(user.clone()),
+                false => Err(Error::WrongCredentials),
+            }
         }
     }
 }

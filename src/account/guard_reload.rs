@@ -1,18 +1,22 @@
-//! Reading the declared guards again, while requests are served.
+//! Reading the declared guards and logins again, while requests are served.
 
-use std::sync::{Mutex, PoisonError};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use crate::{
     Doorward,
     access::guard::GuardSet,
     config::{ReadSettings, SettingsError},
     event::{Administrator, EventKind},
+    federation::LoginSet,
 };
 
-/// Reads the settings again and replaces all guards.
+/// Reads the settings again and replaces all guards and logins.
 ///
 /// # Errors
-/// If any setting is invalid. Then no guard is replaced.
+/// If any setting is invalid. Then no guard and no login is replaced.
 pub(crate) fn reload(
     doorward: &Doorward,
     read: &ReadSettings,
@@ -22,60 +26,109 @@ pub(crate) fn reload(
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _one_at_a_time = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let log = |error: &_| {
-        tracing::error!(%error, "guards not reloaded: the previous guards stay in force");
+        tracing::error!(%error, "guards not reloaded: the previous guards and logins stay in force");
     };
-    let guards = read().inspect_err(log)?.guards;
+    let settings = read().inspect_err(log)?;
+    let (guards, logins) = (Arc::clone(&settings.guards), Arc::clone(&settings.logins));
     guards.log_warnings();
-    let kind = changes(&doorward.guards(), &guards);
+    // The other settings that were read take effect at the next start.
+    doorward.settings().log_login_warnings(&logins);
+    let of_guards = Changes::between(&guards_of(&doorward.guards()), &guards_of(&guards));
+    let of_logins = Changes::between(&logins_of(&doorward.logins()), &logins_of(&logins));
     doorward.replace_guards(guards);
-    doorward.events().publish(&doorward.event_by_administrator(by, None, kind));
+    doorward.replace_logins(logins);
+    let publish = |kind| {
+        doorward.events().publish(&doorward.event_by_administrator(by, None, kind));
+    };
+    let Changes { added, changed, removed } = of_guards;
+    publish(EventKind::GuardsReloaded { added, changed, removed });
+    if of_logins != Changes::default() {
+        let Changes { added, changed, removed } = of_logins;
+        publish(EventKind::LoginsReloaded { added, changed, removed });
+    }
     Ok(())
 }
 
-/// The names of the guards that a reload adds, changes and removes.
-fn changes(before: &GuardSet, after: &GuardSet) -> EventKind {
-    let names = |of: &GuardSet, is_listed: &dyn Fn(&str, &str) -> bool| {
-        let listed = of.iter().filter(|guard| is_listed(&guard.name, &guard.version));
-        let mut names: Vec<_> = listed.map(|guard| guard.name.clone()).collect();
-        names.sort_unstable();
-        names
-    };
-    EventKind::GuardsReloaded {
-        added: names(after, &|name, _| before.by_name(name).is_none()),
-        changed: names(after, &|name, version| {
-            before.by_name(name).is_some_and(|guard| guard.version != version)
-        }),
-        removed: names(before, &|name, _| after.by_name(name).is_none()),
+/// Names of declared guards or logins, with the versions of their declarations.
+type Versions<'a> = BTreeMap<&'a str, &'a str>;
+
+fn guards_of(guards: &GuardSet) -> Versions<'_> {
+    guards.iter().map(|guard| (&*guard.name, &*guard.version)).collect()
+}
+
+fn logins_of(logins: &LoginSet) -> Versions<'_> {
+    logins.iter().map(|login| (&*login.name, &*login.version)).collect()
+}
+
+/// The names of what a reload adds, changes and removes.
+#[derive(Debug, Default, PartialEq)]
+struct Changes {
+    added: Vec<String>,
+    changed: Vec<String>,
+    removed: Vec<String>,
+}
+
+impl Changes {
+    fn between(before: &Versions<'_>, after: &Versions<'_>) -> Self {
+        let names = |of: &Versions<'_>, is_listed: &dyn Fn(&str, &str) -> bool| {
+            let listed = of.iter().filter(|(name, version)| is_listed(name, version));
+            listed.map(|(name, _)| (*name).to_owned()).collect()
+        };
+        Self {
+            added: names(after, &|name, _| !before.contains_key(name)),
+            changed: names(after, &|name, version| {
+                before.get(name).is_some_and(|before| *before != version)
+            }),
+            removed: names(before, &|name, _| !after.contains_key(name)),
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::access::guard::{Declaration, Guard};
+    use crate::config::Settings;
 
-    fn set_of(guards: &[(&str, &str)]) -> GuardSet {
-        let mut set = GuardSet::default();
-        for (name, allow) in guards {
-            let (name, allow) = ((*name).to_owned(), (*allow).to_owned());
-            let declared = Guard::declare(Declaration { name, allow, ..Declaration::default() });
-            set.add(declared.unwrap_or_else(|_| panic!("is valid")));
-        }
-        set
+    fn settings(toml: &str) -> Settings {
+        let settings = Settings::new().with_toml(toml);
+        settings.check().unwrap();
+        settings
+    }
+
+    fn changes(added: &[&str], changed: &[&str], removed: &[&str]) -> Changes {
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        Changes { added: names(added), changed: names(changed), removed: names(removed) }
     }
 
     #[test]
-    fn a_reload_names_what_it_adds_changes_and_removes() {
+    fn a_reload_names_the_guards_that_it_adds_changes_and_removes() {
+        let set_of = |guards: &[(&str, &str)]| {
+            let tables =
+                guards.iter().map(|(name, allow)| format!("guards.{name}.allow='{allow}'\n"));
+            settings(&tables.collect::<String>()).guards
+        };
         let before = set_of(&[("door", "true"), ("gate", "true"), ("old", "true")]);
         let after = set_of(&[("new", "true"), ("gate", "false"), ("door", "true"), ("b", "true")]);
-        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-        let expected = EventKind::GuardsReloaded {
-            added: names(&["b", "new"]),
-            changed: names(&["gate"]),
-            removed: names(&["old"]),
+        assert_eq!(
+            Changes::between(&guards_of(&before), &guards_of(&after)),
+            changes(&["b", "new"], &["gate"], &["old"])
+        );
+        assert_eq!(Changes::between(&guards_of(&after), &guards_of(&after)), Changes::default());
+    }
+
+    #[test]
+    fn a_reload_names_the_logins_that_it_adds_changes_and_removes() {
+        let set_of = |logins: &[(&str, &str)]| {
+            let tables =
+                logins.iter().map(|(name, id)| format!("logins.{name}.client_id='{id}'\n"));
+            settings(&tables.collect::<String>()).logins
         };
-        assert_eq!(changes(&before, &after), expected);
-        let nothing = EventKind::GuardsReloaded { added: vec![], changed: vec![], removed: vec![] };
-        assert_eq!(changes(&after, &after), nothing);
+        let before = set_of(&[("google", "a"), ("github", "a")]);
+        let after = set_of(&[("google", "b"), ("gitlab", "a")]);
+        assert_eq!(
+            Changes::between(&logins_of(&before), &logins_of(&after)),
+            changes(&["gitlab"], &["google"], &["github"])
+        );
+        assert_eq!(Changes::between(&logins_of(&after), &logins_of(&after)), Changes::default());
     }
 }

@@ -3,7 +3,7 @@
 use crate::{
     Doorward,
     credential::factor::{FactorKind, Factors},
-    session::{Methods, Persistence, Session},
+    session::{ExternalStart, Methods, Persistence, Session},
     store,
     token::{
         challenge::{ANSWER_LIFETIME, Challenge, Person},
@@ -36,6 +36,7 @@ impl MissingFactor {
         methods: Methods,
         persistence: Persistence,
         session: Option<&Session>,
+        external: Option<ExternalStart>,
     ) -> Result<Self, store::Error> {
         let challenge = Challenge {
             id: CodeId::random(),
@@ -46,6 +47,7 @@ impl MissingFactor {
                 password_version: user.password_version,
                 methods: methods.clone(),
                 session: session.map(|session| (session.id, session.token_id)),
+                external,
             },
         };
         let sealed = doorward.cookies().seal_challenge(&challenge);

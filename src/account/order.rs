@@ -3,6 +3,7 @@
 pub(crate) use super::{
     edit::Edit,
     factor_reset::MakeFactorReset,
+    identities::RemoveIdentity,
     leave::Delete,
     password::{RequireNewPassword, SetPassword},
     reset::MakeResetCode,
@@ -40,6 +41,7 @@ orders! {
     RequireNewPassword: UsersWrite, Lately;
     MakeResetCode: UsersWrite, Lately;
     MakeFactorReset: UsersWrite, Lately;
+    RemoveIdentity: UsersWrite, Lately;
     Secure: UsersWrite, Lately;
     Unlock: UsersWrite, Lately;
     EndSession: UsersWrite, AnyTime;

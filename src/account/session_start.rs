@@ -1,13 +1,15 @@
 //! The end of every sign-in. However people have proved who they are, [`begin_session`] decides whether a session begins, and it
 //! alone has it written.
 
+use std::time::Duration;
+
 use super::{OpenedSession, effects::new_sign_in};
 use crate::{
     Doorward,
     clock::Timestamp,
     event::{Event, EventKind},
     network::Requester,
-    session::{Method, Methods, Persistence, Session, TokenId},
+    session::{ExternalStart, Method, Methods, Persistence, Session, TokenId},
     store::{
         self, Effects, Requirement, SessionStart, SignIn, SignInRefusal, SignInUser, SignInWritten,
     },
@@ -24,8 +26,10 @@ pub(crate) struct Authentication<'a> {
     pub(super) requires: Vec<Requirement>,
     /// The browser, if they trust it from now on.
     pub(super) new_trusted_device: Option<TrustedDevice>,
-    /// The mail that is sent, besides the one about a sign-in from elsewhere.
+    /// The mail that is sent, besides the one about a sign-in from elsewhere, and what else happens.
     pub(super) mail: Effects,
+    /// The sign-in at another provider that it begins with.
+    pub(super) external: Option<ExternalStart>,
 }
 
 /// Which session a person gets.
@@ -63,6 +67,7 @@ impl<'a> Authentication<'a> {
             requires: Vec::new(),
             new_trusted_device: None,
             mail: Effects::NONE,
+            external: None,
         }
     }
 
@@ -83,22 +88,24 @@ pub(crate) async fn begin_session(
     authentication: Authentication<'_>,
     requester: &Requester,
 ) -> Result<OpenedSession, NotBegun> {
-    let Authentication { user, methods, session, requires, new_trusted_device, mail } =
+    let Authentication { user, methods, session, requires, new_trusted_device, mail, external } =
         authentication;
     if !methods.are_enough_for(&user.factors) {
         return Err(NotBegun::FactorMissing);
     }
     // A session begins when its event says.
     let now = doorward.now();
-    let start = session.start(doorward, user, methods, requester, now);
+    let start = session.start(doorward, user, methods, external.as_ref(), requester, now);
     let opened = start.session().clone();
     let notice = match session {
         SessionFor::SignIn(_) => new_sign_in(doorward, user, &opened, requester.language).await?,
         _ => Effects::NONE,
     };
     let mails = [notice.mails, mail.mails].concat();
-    let events = session.events(user, &opened).into_iter();
-    let events = events.map(|kind| Event::by_user(user.id, requester, now, kind)).collect();
+    let login = external.map(|external| external.login);
+    let events = session.events(user, &opened, login).into_iter();
+    let events = events.map(|kind| Event::by_user(user.id, requester, now, kind));
+    let events = events.chain(mail.events).collect();
     let effects = Effects { mails, events, ..mail };
     let holder = session.holder(user, &opened);
     let sign_in = SignIn { user: holder, start, requires, new_trusted_device };
@@ -120,6 +127,7 @@ impl SessionFor<'_> {
         doorward: &Doorward,
         user: &User,
         methods: Methods,
+        external: Option<&ExternalStart>,
         requester: &Requester,
         now: Timestamp,
     ) -> SessionStart {
@@ -131,14 +139,16 @@ impl SessionFor<'_> {
                 return SessionStart::StepUp { session, replaces: known.token_id };
             }
         };
-        SessionStart::New(new_session(doorward, user, methods, requester, persistence, now))
+        let client = requester.client.clone();
+        let new = Session { methods, ..Session::new(user.id, client, now, Duration::ZERO) };
+        SessionStart::New(lasting(doorward, new, persistence, external))
     }
 
-    fn events(self, user: &User, session: &Session) -> Vec<EventKind> {
+    fn events(self, user: &User, session: &Session, login: Option<String>) -> Vec<EventKind> {
         let (id, methods) = (session.id, session.methods.clone());
         match self {
             Self::SignIn(_) | Self::TestOfApp => {
-                vec![EventKind::SignedIn { session: id, methods }]
+                vec![EventKind::SignedIn { session: id, methods, login }]
             }
             Self::Registration(_) => {
                 let roles = user.roles.clone();
@@ -166,25 +176,24 @@ impl SessionFor<'_> {
     }
 }
 
-/// A session that begins at this time.
-fn new_session(
+/// A new session as long as the settings and the login allow.
+fn lasting(
     doorward: &Doorward,
-    user: &User,
-    methods: Methods,
-    requester: &Requester,
+    session: Session,
     persistence: Persistence,
-    now: Timestamp,
+    external: Option<&ExternalStart>,
 ) -> Session {
     let settings = doorward.settings();
     let idle_timeout = match persistence {
         Persistence::UntilIdle => Some(settings.session_idle_timeout),
         Persistence::Lifetime => None,
     };
-    let client = requester.client.clone();
+    let most = external.and_then(|external| external.most).unwrap_or(Duration::MAX);
     Session {
         idle_timeout,
-        methods,
-        ..Session::new(user.id, client, now, settings.session_lifetime)
+        expires_at: session.created_at + settings.session_lifetime.min(most),
+        external: external.map(|external| external.session.clone()),
+        ..session
     }
 }
 

@@ -1,6 +1,8 @@
 //! Signing in with a password. An attempt is throttled before the password is hashed.
 //! An unknown address costs the same work as a wrong password.
 
+use std::sync::Arc;
+
 use super::{
     Error, NewSession, OpenedSession,
     first_factor::{FirstFactor, SignInOptions, sign_in_with},
@@ -9,6 +11,7 @@ use crate::{
     Doorward,
     credential::password::{Busy, Password, Verification},
     event::{EventKind, LoginRefusal},
+    federation::Login,
     network::{ClientInfo, Network, Requester},
     throttle::{Guess, LoginAttempt, Throttled},
     user::{EmailKey, User, UserId},
@@ -97,6 +100,12 @@ pub(super) async fn begin_attempt<'a>(
     Err(record(refused))
 }
 
+/// The login where the people with an address of this domain sign in, and not with a password here.
+pub(crate) fn elsewhere(doorward: &Doorward, email: &EmailKey) -> Option<Arc<Login>> {
+    let (_, domain) = email.as_str().rsplit_once('@')?;
+    doorward.logins().for_domain(domain).cloned()
+}
+
 /// The result of checking a password.
 enum Checked {
     Correct(Box<User>),
@@ -117,6 +126,7 @@ async fn check(
         None => LoginRefusal::UnknownAddress,
         Some(user) if user.disabled => LoginRefusal::Disabled,
         Some(user) if user.password_hash.is_none() => LoginRefusal::NoPassword,
+        Some(_) if elsewhere(doorward, email).is_some() => LoginRefusal::OnlyElsewhere,
         // Else a login would tell whether a registration has created the account.
         Some(user) if doorward.signs_up_silently() && !user.email_verified => {
             LoginRefusal::Unverified

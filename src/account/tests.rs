@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{user_order::Order, *};
+use super::{import::Imported, user_order::Order, *};
 use crate::{
     Doorward, Settings,
     config::DatabaseUrl,
@@ -20,7 +20,10 @@ use crate::{
         cookie::{AttemptDigest, CodeId},
         one_time::OneTimeSecret,
     },
-    user::{Email, EmailKey, FactorId, Name, Passkey, Role, StoredTotp, User, UserId},
+    user::{
+        Email, EmailKey, FactorId, Identity, IdentityId, Name, Passkey, Role, Roles, StoredTotp,
+        User, UserId,
+    },
 };
 
 const EMAIL: &str = "ada@example.com";
@@ -50,7 +53,7 @@ fn user_to_import(doorward: &Doorward, email: &str) -> import::UserToImport {
     let name = Name::parse("Imported".to_owned()).unwrap();
     let email = Email::parse(email.to_owned()).unwrap();
     let user = User::new(name, email, Some(hash), doorward.now());
-    import::UserToImport { user, totp: None, is_created_at_known: true }
+    import::UserToImport { user, totp: None, identities: Vec::new(), is_created_at_known: true }
 }
 
 async fn is_valid(doorward: &Doorward, token: &Token) -> bool {
@@ -253,7 +256,7 @@ async fn every_change_and_every_failed_login_is_one_event() {
     let session = doorward.sign_in(EMAIL, PASSWORD, client()).await.unwrap().session;
     let methods = session.methods;
     assert_eq!(methods.names(), ["pwd"]);
-    assert_eq!(kinds(), [EventKind::SignedIn { session: session.id, methods }]);
+    assert_eq!(kinds(), [EventKind::SignedIn { session: session.id, methods, login: None }]);
 
     doorward.grant_role(user.id, "staff").await.unwrap();
     let [granted] = &published()[..] else { panic!("one event") };
@@ -483,6 +486,87 @@ async fn an_imported_app_is_stored_encrypted_with_its_user() {
         let (kinds, held) = factors_of(id).await;
         assert!(kinds.is_empty() && held.totp.is_none());
     }
+}
+
+#[tokio::test]
+async fn identities_are_imported_with_new_users_and_those_of_others_refuse_their_user() {
+    let folder = tempfile::tempdir().unwrap();
+    let doorward = open(folder.path()).await;
+    let with = |email: &str, subjects: &[&str]| {
+        let imported = user_to_import(&doorward, email);
+        let identity = |subject: &&str| {
+            let identity = Identity {
+                id: IdentityId::random(),
+                user_id: imported.user.id,
+                issuer: "https://sso.example.com".into(),
+                subject: (*subject).into(),
+                login: "work".into(),
+                display: (*subject).into(),
+                created_at: doorward.now(),
+                last_used_at: None,
+            };
+            import::IdentityToImport { identity, gives: Roles::default() }
+        };
+        let identities = subjects.iter().map(identity).collect();
+        import::UserToImport { identities, ..imported }
+    };
+    let import = async |users: &[import::UserToImport], options| {
+        import::import(&doorward, users, options, &Administrator::APP).await.unwrap()
+    };
+    let mut ada = with("ada@example.com", &["1", "2"]);
+    ada.user.roles = ["own", "staff"].into_iter().filter_map(Role::parse).collect();
+    ada.identities[1].gives = [Role::parse("staff").unwrap()].into_iter().collect();
+    let users = [
+        ada.clone(),
+        with("grace@example.com", &["2"]),
+        with("eve@example.com", &["3"]),
+        user_to_import(&doorward, "bob@example.com"),
+    ];
+    let taken = Imported::IdentityTaken(Email::parse("ada@example.com".into()).unwrap());
+    let expected = [Imported::Added, taken.clone(), Imported::Added, Imported::Added];
+    assert_eq!(import(&users, CHECK).await, expected);
+    assert!(doorward.store().users(None, 1).await.unwrap().is_empty());
+    doorward.events().take_published();
+    assert_eq!(import(&users, import::ImportOptions::default()).await, expected);
+    let mut linked = Vec::new();
+    for event in doorward.events().take_published() {
+        if let EventKind::IdentityLinked { login } = &event.kind {
+            linked.push((event.subject, login.clone()));
+        }
+    }
+    let ids = [ada.user.id, ada.user.id, users[2].user.id];
+    assert_eq!(linked, ids.map(|id| (Some(id), "work".to_owned())));
+
+    // Nothing is added twice, and who exists gets no other one.
+    let expected = [Imported::Exists, taken, Imported::Exists, Imported::Exists];
+    assert_eq!(import(&users, import::ImportOptions::default()).await, expected);
+    let mut more = with("eve@example.com", &["3", "4"]);
+    more.user = users[2].user.clone();
+    let mut others = with("bob@example.com", &["1"]);
+    others.user = users[3].user.clone();
+    let differs = || Imported::Differs(vec!["identities"]);
+    let outcomes = import(&[more, others], import::ImportOptions::default()).await;
+    assert_eq!(outcomes, [differs(), differs()]);
+    let count = async |id| doorward.store().identities_of(id).await.unwrap().len();
+    assert_eq!([count(ada.user.id).await, count(users[2].user.id).await], [2, 1]);
+    assert_eq!(count(users[3].user.id).await, 0);
+
+    // A role that an identity gives goes with it, also after it was moved.
+    let lines = async || {
+        let (mut lines, by) = (Vec::new(), Administrator::APP);
+        export::write_users(&doorward, export::Hashes::LeftOut, &by, &mut lines).await.unwrap();
+        String::from_utf8(lines).unwrap()
+    };
+    let exported: serde_json::Value =
+        serde_json::from_str(lines().await.lines().next().unwrap()).unwrap();
+    assert_eq!(exported["roles"], serde_json::json!(["own", "staff"]));
+    let roles = [0, 1].map(|place| exported["identities"][place]["roles"].clone());
+    assert_eq!(roles, [serde_json::json!([]), serde_json::json!(["staff"])]);
+    let (id, now) = (ada.identities[1].identity.id, doorward.now());
+    let store = doorward.store();
+    assert!(store.remove_identity(ada.user.id, id, now, &Effects::NONE).await.unwrap());
+    let left = store.user_by_id(ada.user.id).await.unwrap().unwrap();
+    assert_eq!(left.roles.to_text(), "own");
 }
 
 #[tokio::test]

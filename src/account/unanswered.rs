@@ -12,7 +12,7 @@ use crate::{
     id::Id,
     mail::{Mail, MailId},
     network::Requester,
-    session::{Methods, Persistence, Session},
+    session::{ExternalStart, Methods, Persistence, Session},
     store,
     throttle::MailPurpose,
     token::challenge::Challenge,
@@ -32,9 +32,11 @@ pub(super) async fn ask(
     methods: Methods,
     persistence: Persistence,
     session: Option<&Session>,
+    external: Option<ExternalStart>,
     requester: &Requester,
 ) -> Result<MissingFactor, store::Error> {
-    let missing = MissingFactor::of(doorward, user, methods.clone(), persistence, session).await?;
+    let missing =
+        MissingFactor::of(doorward, user, methods.clone(), persistence, session, external).await?;
     let event = EventKind::FactorAsked { methods };
     doorward.events().publish(&doorward.event_by_unknown(Some(user.id), requester, event));
     let challenge = doorward.cookies().open_challenge(&missing.challenge, doorward.now());

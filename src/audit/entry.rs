@@ -222,7 +222,7 @@ mod tests {
     fn sign_in(user: UserId) -> Record {
         let requester = Requester::new(ClientInfo::new([192, 0, 2, 1].into(), "curl/8"));
         let session = SessionId::random();
-        let kind = EventKind::SignedIn { session, methods: Methods::default() };
+        let kind = EventKind::SignedIn { session, methods: Methods::default(), login: None };
         Record::from(&Event::by_user(user, &requester, AT, kind))
     }
 

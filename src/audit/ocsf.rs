@@ -157,7 +157,7 @@ mod tests {
     fn a_sign_in_is_an_authentication() {
         let (user, session) = (UserId::random(), SessionId::random());
         let requester = Requester::new(ClientInfo::new([192, 0, 2, 1].into(), "curl/8"));
-        let kind = EventKind::SignedIn { session, methods: Methods::default() };
+        let kind = EventKind::SignedIn { session, methods: Methods::default(), login: None };
         let at = Timestamp::from_millis(1_800_000_000_123);
         let event = Event::by_user(user, &requester, at, kind);
         let ocsf = to_ocsf(&Record::from(&event), Some(4));

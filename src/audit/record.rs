@@ -206,9 +206,10 @@ mod tests {
     #[test]
     fn a_start_says_whether_it_was_ordered_to_make_a_new_signing_key() {
         for (new_signing_key, expected) in [(true, Some(&json!(true))), (false, None)] {
-            let (settings, guards) = (Vec::new(), Vec::new());
+            let (settings, guards, logins) = (Vec::new(), Vec::new(), Vec::new());
+            let version = "1";
             let kind =
-                EventKind::ServiceStarted { version: "1", settings, guards, new_signing_key };
+                EventKind::ServiceStarted { version, settings, guards, logins, new_signing_key };
             let record = Record::from(&Event::by_service(Timestamp::from_millis(0), kind));
             assert_eq!(record.details.get("newSigningKey"), expected);
         }

@@ -23,13 +23,15 @@ const LINES: &[&str] = &[
         r#"{"users":{"id":"0190a0a0-0000-4000-8000-00000000000a","name":"Ada \"Countess\" Lovelace🌹","#,
         r#""email":"Ada@example.com","email_verified":true,"password_hash":"$2b$10$…","password_version":3,"#,
         r#""roles":"admin staff","disabled":true,"created_at":1800000000123,"updated_at":1800000000124,"#,
-        r#""last_login_at":1800000000125,"factors":"passkey totp","known_networks":"192.0.2.7=1800000000123"}}"#
+        r#""last_login_at":1800000000125,"factors":"passkey totp","#,
+        r#""login_roles":"0190a0a0-0000-4000-8000-000000000019:staff","known_networks":"192.0.2.7=1800000000123"}}"#
     ),
     concat!(
         r#"{"sessions":{"id":"0190a0a0-0000-4000-8000-00000000000b","user_id":"0190a0a0-0000-4000-8000-00000000000a","#,
         r#""token_id":"0190a0a0-0000-4000-8000-00000000000c","created_at":1800000000123,"last_seen_at":1800000000124,"#,
         r#""expires_at":1800000060123,"idle_ms":30000,"authenticated_at":1800000000120,"methods":"password mailed_code","#,
-        r#""address":"192.0.2.7","user_agent":"curl/8 (λ)"}}"#
+        r#""address":"192.0.2.7","user_agent":"curl/8 (λ)","identity_id":"0190a0a0-0000-4000-8000-000000000019","#,
+        r#""upstream_sid":"their session"}}"#
     ),
     r#"{"ended_tokens":{"token_id":"0190a0a0-0000-4000-8000-00000000000d","ended_at":1800000000123}}"#,
     concat!(
@@ -70,6 +72,11 @@ const LINES: &[&str] = &[
         r#"{"trusted_devices":{"id":"0190a0a0-0000-4000-8000-000000000014","user_id":"0190a0a0-0000-4000-8000-00000000000a","#,
         r#""password_version":3,"address":"192.0.2.7","user_agent":"curl/8 (λ)","created_at":1800000000123,"#,
         r#""expires_at":1800000060123}}"#
+    ),
+    concat!(
+        r#"{"identities":{"id":"0190a0a0-0000-4000-8000-000000000019","user_id":"0190a0a0-0000-4000-8000-00000000000a","#,
+        r#""issuer":"https://sso.example.com","subject":"248289761001","login":"work","display":"ada@sso.example.com","#,
+        r#""created_at":1800000000123,"last_used_at":1800000000124}}"#
     ),
     concat!(
         r#"{"api_keys":{"id":"0190a0a0-0000-4000-8000-000000000017","user_id":"0190a0a0-0000-4000-8000-00000000000a","#,

@@ -29,9 +29,11 @@ mod export;
 mod factor;
 mod guard;
 mod health;
+mod identity;
 mod import;
 mod invitation;
 mod keys;
+mod login;
 mod mail;
 mod man;
 mod migrate;
@@ -87,8 +89,7 @@ struct Cli {
 }
 
 const EXAMPLES: &str = "Examples:
-  doorward serve --listen 127.0.0.1:8080
-  doorward user add ada@example.com --name \"Ada Lovelace\"";
+  doorward serve --listen 127.0.0.1:8080";
 
 /// The version, and the schema that a start migrates databases to.
 fn version() -> String {
@@ -108,6 +109,9 @@ enum Command {
     /// List and test the declared guards
     #[command(subcommand, after_help = guard::EXAMPLES)]
     Guard(guard::Guard),
+    /// List and check the providers that people sign in with
+    #[command(subcommand, after_help = login::EXAMPLES)]
+    Login(login::Login),
     /// List, rotate and revoke the keys that sign tokens
     #[command(subcommand, after_help = keys::EXAMPLES)]
     Keys(keys::Keys),
@@ -164,6 +168,7 @@ impl Command {
             Self::Serve(_)
             | Self::Dev(_)
             | Self::Guard(_)
+            | Self::Login(_)
             | Self::Client(_)
             | Self::Why(_)
             | Self::Audit(_)
@@ -231,6 +236,7 @@ pub fn main() -> ExitCode {
             Command::Dev(dev) => dev.run(settings, &sources),
             Command::User(user) => user.run(settings),
             Command::Guard(guard) => guard.run(settings),
+            Command::Login(login) => login.run(&settings),
             Command::Keys(keys) => keys.run(settings),
             Command::ApiKey(api_key) => api_key.run(settings),
             Command::Mail(mail) => mail.run(settings),

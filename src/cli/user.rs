@@ -21,6 +21,7 @@ use super::{
     api_key::key_in_words,
     block_on, counted,
     factor::{self, Factor, device_in_words, factor_in_words},
+    identity::{self, Logins},
     invitation::{self, InviteArguments},
     or_not_found, password, print_json,
     terminal::JsonOutput,
@@ -42,14 +43,13 @@ use crate::{
 
 pub(super) const EXAMPLES: &str = "Examples:
   doorward user list
-  doorward user add ada@example.com --name \"Ada Lovelace\"
-  doorward user disable ada@example.com";
+  doorward user add ada@example.com --name \"Ada Lovelace\"";
 
 #[derive(clap::Subcommand)]
 pub(super) enum User {
     /// List users in the order of their e-mail addresses
     List(List),
-    /// Show one user with factors, API keys and sessions
+    /// Show one user with factors, logins, API keys and sessions
     #[command(
         after_help = "Examples:\n  doorward user show ada@example.com\n  doorward user show ada@example.com --json"
     )]
@@ -100,6 +100,8 @@ pub(super) enum User {
     /// Show the second factors of a user, or let them remove all
     #[command(subcommand, after_help = factor::EXAMPLES)]
     Factor(Factor),
+    /// List the accounts of a user at other providers, or remove some
+    Logins(Logins),
     /// Change the name or the e-mail address of a user
     #[command(after_help = "Examples:\n  doorward user change ada@example.com --name \"Ada King\"")]
     Change {
@@ -219,6 +221,7 @@ impl User {
         match self {
             Self::List(_) | Self::Show(_) | Self::Invitations { .. } => false,
             Self::Sessions(sessions) => !sessions.end.is_empty(),
+            Self::Logins(logins) => logins.changes(),
             Self::Factor(factor) => factor.changes(),
             Self::Add { .. }
             | Self::Invite(_)
@@ -285,6 +288,7 @@ impl User {
                     require_new_password(settings, &user, &output).await
                 }
                 Self::Factor(factor) => factor.run(settings).await,
+                Self::Logins(logins) => logins.run(settings).await,
                 Self::Secure { user, remove_factors, no_mail, output } => {
                     let order = SecureOrder { remove_factors, mail: !no_mail };
                     secure(settings, &user, &order, &output).await
@@ -714,6 +718,11 @@ fn print_details(user: &UserInfo) {
         for device in &held.trusted_devices {
             print_line!("  {}", device_in_words(device));
         }
+    }
+    let identities = held.map_or(&[][..], |held| &held.identities);
+    print_line!("logins      {}", identities.len());
+    for identity in identities {
+        print_line!("  {}", identity::in_words(identity));
     }
     let keys = held.map_or(&[][..], |held| &held.api_keys);
     print_line!("API keys    {}", keys.len());

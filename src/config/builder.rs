@@ -29,7 +29,8 @@ impl Settings {
         Self::from_sources(Sources { flags: Vec::new(), file, environment: Vec::new() })
     }
 
-    /// Applies a text with the syntax of `doorward.toml`. Its `[guards]` replace those declared before.
+    /// Applies a text with the syntax of `doorward.toml`. Its `[guards]` replace those declared before, and so do its
+    /// `[logins]`.
     #[must_use]
     pub fn with_toml(self, text: &str) -> Self {
         self.change(|settings| settings.apply_file(&SettingsFile::from_text(text)).map(drop))

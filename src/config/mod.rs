@@ -14,6 +14,8 @@ mod guards;
 mod key;
 mod limits;
 mod log;
+mod login_check;
+mod logins;
 mod mail;
 mod metrics;
 mod password;
@@ -54,6 +56,7 @@ pub(crate) use self::{
     branding::BrandingSettings,
     database::{absolute, folder_of},
     guard_check::{GuardFindings, guard_findings},
+    login_check::{LoginFindings, login_findings},
     mail::Notices,
     metrics::MetricsListen,
     password::PasswordSettings,
@@ -81,6 +84,7 @@ use crate::{
         registration::{InvitationPolicy, RegistrationPolicy},
     },
     credential::{factor::Factors, oauth_client::OAuthClients, password::Cost},
+    federation::LoginSet,
     log::{LogFilter, LogFormat},
     mail::MailSettings,
     store::PostgresOptions,
@@ -152,6 +156,8 @@ pub struct Settings {
     /// Sets of identity headers that an admission has besides `X-Auth-…`.
     pub(crate) identity_headers: Vec<IdentityHeaders>,
     pub(crate) guards: Arc<GuardSet>,
+    /// Other providers that people sign in with.
+    pub(crate) logins: Arc<LoginSet>,
     /// The roles that administer the service, from `[admin]`.
     pub(crate) admin_roles: AdminRoles,
     /// Whether people can sign in on pages.
@@ -216,6 +222,7 @@ impl Default for Settings {
             trusted_proxies: proxies::loopback().into(),
             identity_headers: Vec::new(),
             guards: Arc::default(),
+            logins: Arc::default(),
             admin_roles: AdminRoles::default(),
             pages: true,
             branding: BrandingSettings::default(),

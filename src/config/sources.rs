@@ -9,6 +9,7 @@ use super::{
     file::{self, FileValue, SettingsFile},
     guards,
     key::{Key, VARIABLE_PREFIX},
+    logins,
     sections::{key_by_name, keys},
     value::NONE,
 };
@@ -24,6 +25,8 @@ const FILE_SUFFIX: &str = "_FILE";
 const GUARDS: &str = "guards";
 /// The table of the file that declares which roles administer the service.
 const ADMIN: &str = "admin";
+/// The table of the file that declares other providers that people sign in with.
+const LOGINS: &str = "logins";
 
 /// Where settings are read from.
 #[derive(Clone)]
@@ -147,6 +150,13 @@ impl Settings {
                 return Err(file.error(guards.span().start, message));
             };
             self.guards = Arc::new(guards::read(file, tables)?);
+        }
+        if let Some(logins) = table.remove(LOGINS) {
+            let DeValue::Table(tables) = logins.get_ref() else {
+                let message = "logins: not a table: write [logins.NAME]";
+                return Err(file.error(logins.span().start, message));
+            };
+            self.logins = Arc::new(logins::read(file, tables)?);
         }
         if let Some(roles) = table.remove(ADMIN) {
             let DeValue::Table(tables) = roles.get_ref() else {

@@ -2,12 +2,16 @@
 //! Passwords are hardly protected, so nothing else uses this room.
 
 mod clock;
+mod fields;
+mod logins;
 mod server;
 mod settings;
 mod users;
 
 pub(crate) use self::{
     clock::{InvalidTime, parse_time},
+    fields::Faults,
+    logins::{AuthorizationRequest, ProviderAnswer, Redemption},
     server::{DevServer, StartError},
     settings::dev_settings,
     users::{SeedUser, UserChange, read_users},

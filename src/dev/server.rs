@@ -11,6 +11,7 @@ use tokio::task::AbortHandle;
 
 use super::{
     clock::SettableClock,
+    logins::{FakeProvider, with_fake_provider},
     users::{SeedUser, UserChange},
 };
 use crate::{
@@ -28,7 +29,7 @@ use crate::{
     mail::{MailUrl, MemoryMailbox, SentMail},
     network::{ClientInfo, Network, Requester},
     session::TokenId,
-    store::{self, Effects, MemoryDatabase, PasswordCondition},
+    store::{self, Effects, ImportedWays, MemoryDatabase, PasswordCondition},
     token::memory_key_store::MemoryKeyStore,
     user::{Role, Roles, User},
 };
@@ -42,6 +43,7 @@ pub(crate) struct DevServer {
     initial_time: Option<Timestamp>,
     /// Kept at a reset, because apps cache the key set.
     key_store: Arc<MemoryKeyStore>,
+    provider: FakeProvider,
     users: Vec<User>,
     running: ArcSwap<Running>,
     /// Tokens that have ended before the last reset, so that apps that follow the feed refuse them.
@@ -125,6 +127,7 @@ impl DevServer {
             clock,
             initial_time,
             key_store,
+            provider: FakeProvider::new(),
             users: records,
             running: ArcSwap::from_pointee(running),
             ended: Mutex::default(),
@@ -141,6 +144,11 @@ impl DevServer {
         &self.clock
     }
 
+    /// In place of the providers of the logins.
+    pub(crate) fn provider(&self) -> &FakeProvider {
+        &self.provider
+    }
+
     /// The number of users after a reset.
     pub(crate) fn user_count(&self) -> usize {
         self.users.len()
@@ -155,6 +163,7 @@ impl DevServer {
         let new = open(&self.settings, self.address, &self.clock, &self.key_store).await?;
         new.add(&self.users).await?;
         new.database.store.endings().add(ended);
+        self.provider.reset();
         let doorward = new.doorward.clone();
         self.running.store(Arc::new(new));
         old.doorward.feed().close();
@@ -283,7 +292,7 @@ impl Running {
         let users = users.to_vec();
         self.database
             .store
-            .import_users(users, Vec::new(), Vec::new(), now, &Effects::NONE)
+            .import_users(users, ImportedWays::default(), Vec::new(), now, &Effects::NONE)
             .await
             .map(drop)
     }
@@ -307,6 +316,7 @@ async fn open(
     let mailbox = MemoryMailbox::default();
     let mut settings =
         Settings { database: DatabaseUrl::Memory(database.clone()), ..settings.clone() };
+    settings.logins = with_fake_provider(&settings.logins, address);
     settings.mail.url = Some(MailUrl::Memory(mailbox.clone()));
     let doorward = Doorward::open_with(settings, MissingKey::Replace, clock.to_clock()).await?;
     doorward.set_listen_address(address);

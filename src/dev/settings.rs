@@ -50,6 +50,8 @@ pub(crate) fn dev_settings(
         trusted_proxies,
         identity_headers,
         guards,
+        // Their provider is set at each reset.
+        logins,
         admin_roles,
         pages,
         branding,
@@ -96,6 +98,7 @@ pub(crate) fn dev_settings(
         trusted_proxies,
         identity_headers,
         guards,
+        logins,
         admin_roles,
         pages,
         branding,

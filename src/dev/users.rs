@@ -9,13 +9,15 @@ use std::{
 
 use serde_json::Value;
 
-use super::clock::parse_time;
+use super::{
+    clock::parse_time,
+    fields::{Faults, Fields},
+};
 use crate::{
     clock::Timestamp,
     credential::password::Password,
-    fault::{Fault, json_type},
-    spelling::suggest,
-    user::{Email, Name, Role, Roles, UserId},
+    fault::Fault,
+    user::{Email, Name, Roles, UserId},
 };
 
 /// A user as tests describe them.
@@ -33,16 +35,13 @@ pub(crate) struct SeedUser {
     pub(crate) created_at: Option<Timestamp>,
 }
 
-/// The faults of a user by field.
-pub(crate) type Faults = Vec<(Cow<'static, str>, Fault)>;
-
 const FIELDS: [&str; 8] =
     ["id", "name", "email", "password", "verified", "roles", "disabled", "createdAt"];
 
 impl SeedUser {
     /// Reads a user from a JSON object.
     pub(crate) fn parse(fields: BTreeMap<String, Value>) -> Result<Self, Faults> {
-        let mut fields = Fields { fields, faults: Faults::new() };
+        let mut fields = Fields::new(fields);
         let id = fields.text("id", |text| {
             text.parse().map_err(|_| {
                 Fault::malformed("Not a UUID such as 2fa15563-55ee-4d4a-be85-4241c1429dd1")
@@ -90,7 +89,7 @@ const CHANGEABLE: [&str; 6] = ["name", "email", "password", "verified", "roles",
 impl UserChange {
     /// Reads a change from a JSON object with the fields of a user.
     pub(crate) fn parse(fields: BTreeMap<String, Value>) -> Result<Self, Faults> {
-        let mut fields = Fields { fields, faults: Faults::new() };
+        let mut fields = Fields::new(fields);
         let change = Self {
             name: fields.text("name", Name::parse),
             email: fields.text("email", Email::parse),
@@ -101,81 +100,6 @@ impl UserChange {
         };
         fields.refuse_others(&CHANGEABLE);
         if fields.faults.is_empty() { Ok(change) } else { Err(fields.faults) }
-    }
-}
-
-/// The fields that are still to be read, and the faults of the others.
-struct Fields {
-    fields: BTreeMap<String, Value>,
-    faults: Faults,
-}
-
-impl Fields {
-    fn refuse(&mut self, field: &'static str, fault: Fault) {
-        self.faults.push((field.into(), fault));
-    }
-
-    fn text<T>(
-        &mut self,
-        field: &'static str,
-        parse: impl FnOnce(String) -> Result<T, Fault>,
-    ) -> Option<T> {
-        let parsed = match self.fields.remove(field) {
-            None | Some(Value::Null) => return None,
-            Some(Value::String(text)) => parse(text),
-            Some(other) => Err(Fault::wrong_type("string", json_type(&other))),
-        };
-        parsed.map_err(|fault| self.refuse(field, fault)).ok()
-    }
-
-    fn required<T>(
-        &mut self,
-        field: &'static str,
-        parse: impl FnOnce(String) -> Result<T, Fault>,
-    ) -> Option<T> {
-        if matches!(self.fields.get(field), None | Some(Value::Null)) {
-            self.refuse(field, Fault::REQUIRED);
-        }
-        self.text(field, parse)
-    }
-
-    fn flag(&mut self, field: &'static str) -> Option<bool> {
-        match self.fields.remove(field) {
-            None | Some(Value::Null) => None,
-            Some(Value::Bool(flag)) => Some(flag),
-            Some(other) => {
-                self.refuse(field, Fault::wrong_type("boolean", json_type(&other)));
-                None
-            }
-        }
-    }
-
-    fn roles(&mut self) -> Option<Roles> {
-        let roles = match self.fields.remove("roles") {
-            None | Some(Value::Null) => return None,
-            Some(Value::Array(roles)) => roles,
-            Some(other) => {
-                self.refuse("roles", Fault::wrong_type("array", json_type(&other)));
-                return None;
-            }
-        };
-        let role = |value: &Value| value.as_str().and_then(Role::parse);
-        let parsed: Option<Roles> = roles.iter().map(role).collect();
-        if parsed.is_none() {
-            let rule = "A role is a string of 1 to 64 letters, digits and _ - : . /";
-            self.refuse("roles", Fault::malformed(rule));
-        }
-        parsed
-    }
-
-    fn refuse_others(&mut self, known: &[&str]) {
-        for field in self.fields.keys() {
-            let fault = match suggest(field, known.iter().copied()) {
-                Some(meant) => Fault::did_you_mean(meant),
-                None => Fault::malformed(format!("Unrecognized key: use {}", known.join(", "))),
-            };
-            self.faults.push((field.clone().into(), fault));
-        }
     }
 }
 

@@ -50,6 +50,7 @@ use crate::{
     credential::{passkey::RelyingParty, password::Hasher},
     data_folder::DataFolder,
     event::{Actor, Event, EventKind, Events},
+    federation::{LoginSet, Providers},
     network::{ClientInfo, Probes, ProxyWarnings},
     request_id::RequestId,
     session::Session,
@@ -92,6 +93,9 @@ struct Inner {
     probes: Probes,
     designated: Designated,
     guards: ArcSwap<GuardSet>,
+    logins: ArcSwap<LoginSet>,
+    /// What is known of the providers of logins.
+    providers: Providers,
     refusals: Refusals,
     counts: Counts,
     last_sizes: LastSizes,
@@ -189,6 +193,22 @@ impl Doorward {
     pub(crate) fn replace_guards(&self, guards: Arc<GuardSet>) {
         self.counts().put_in_force(&guards);
         self.inner.guards.store(guards);
+    }
+
+    /// The declared logins in force.
+    pub(crate) fn logins(&self) -> Borrowed<Arc<LoginSet>> {
+        self.inner.logins.load()
+    }
+
+    /// Replaces all declared logins at once.
+    pub(crate) fn replace_logins(&self, logins: Arc<LoginSet>) {
+        self.events().counts().declare_logins(logins.iter().map(|login| &*login.name));
+        self.inner.logins.store(logins);
+    }
+
+    /// What is known of the providers of logins.
+    pub(crate) fn providers(&self) -> &Providers {
+        &self.inner.providers
     }
 
     /// The refusal with this id, if it is among the latest, without its reason.

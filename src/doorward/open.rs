@@ -18,6 +18,7 @@ use crate::{
     credential::password::{Hasher, HasherError},
     data_folder::{self, DataFolder},
     event::Event,
+    federation::Providers,
     mail::TransportError,
     network::{Probes, ProxyWarnings},
     store::{self, Connectivity, MemoryDatabase, OldSchema, Store, archive::Installation},
@@ -307,6 +308,7 @@ impl Doorward {
         let keys = SigningKeys::open(key_store, tokens_exist, terms, lifetime, now).await?;
         if opened_for == OpenedFor::Serve {
             settings.guards.log_warnings();
+            settings.log_login_warnings(&settings.logins);
         }
         // A command is not throttled, so a random secret suffices.
         let secret = match opened_for {
@@ -358,6 +360,8 @@ impl Doorward {
         }
         let counts = Counts::default();
         counts.put_in_force(&settings.guards);
+        let logins = settings.logins.iter().map(|login| &*login.name);
+        store.events().counts().declare_logins(logins);
         let inner = Inner {
             callers: Callers::new(
                 Arc::clone(keys.mint()),
@@ -377,6 +381,8 @@ impl Doorward {
             probes: Probes::default(),
             designated: Designated::new(&settings.designated_name),
             guards: ArcSwap::new(Arc::clone(&settings.guards)),
+            logins: ArcSwap::new(Arc::clone(&settings.logins)),
+            providers: Providers::new(),
             refusals: Refusals::default(),
             counts,
             last_sizes: LastSizes::default(),

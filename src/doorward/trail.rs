@@ -112,6 +112,11 @@ impl Doorward {
                 .iter()
                 .map(|guard| (guard.name.clone(), guard.version.clone()))
                 .collect(),
+            logins: self
+                .logins()
+                .iter()
+                .map(|login| (login.name.clone(), login.version.clone()))
+                .collect(),
             new_signing_key: self.inner.trail.new_signing_key,
         };
         self.store().record(vec![Event::by_service(self.now(), kind)]).await?;

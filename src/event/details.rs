@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{EventGroup, LoginRefusal, RegistrationRefusal};
+use super::{EventGroup, ExternalRefusal, LoginRefusal, ProviderFault, RegistrationRefusal};
 use crate::{
     clock::Timestamp,
     count::Label,
@@ -95,6 +95,14 @@ impl<'a> Details<'a> {
     }
 
     pub(super) fn registration_refusal(self) -> Option<RegistrationRefusal> {
+        labelled(self.text("reason")?)
+    }
+
+    pub(super) fn external_refusal(self) -> Option<ExternalRefusal> {
+        labelled(self.text("reason")?)
+    }
+
+    pub(super) fn provider_fault(self) -> Option<ProviderFault> {
         labelled(self.text("reason")?)
     }
 

@@ -35,6 +35,8 @@ pub enum LoginRefusal {
     FactorUsed,
     /// The address is not verified, which sign-in needs where sign-up does not tell whether an address is taken.
     Unverified,
+    /// People of the domain of the address sign in elsewhere (`only_for`).
+    OnlyElsewhere,
     /// Too many logins to the account have failed.
     AccountThrottled,
     /// Too many requests from the network have failed.
@@ -52,6 +54,7 @@ labels!(LoginRefusal {
     WrongFactor => "wrong_factor",
     FactorUsed => "factor_used",
     Unverified => "unverified_address",
+    OnlyElsewhere => "only_elsewhere",
     AccountThrottled => "account_throttled",
     NetworkThrottled => "network_throttled",
     Gone => "gone",
@@ -68,6 +71,7 @@ impl LoginRefusal {
             Self::WrongFactor => "wrong second factor",
             Self::FactorUsed => "the code of the second factor was used before",
             Self::Unverified => "the address is not verified",
+            Self::OnlyElsewhere => "the domain of the address signs in elsewhere",
             Self::AccountThrottled => "throttled: too many failed logins on the account",
             Self::NetworkThrottled => "throttled: too many failures from the network",
             Self::Gone => "changed or deleted during the login",

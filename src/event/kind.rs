@@ -6,7 +6,7 @@ use std::fmt::Display;
 use serde::{Serialize, Serializer};
 use serde_json::json;
 
-use super::{EventGroup, LoginRefusal};
+use super::{EventGroup, ExternalFailure, LoginRefusal};
 use crate::{
     clock::Timestamp,
     count::{Label, labels},
@@ -127,6 +127,15 @@ pub enum EventKind {
         /// How they have shown who they are.
         #[serde(serialize_with = "as_names")]
         methods: Methods,
+        /// The login by which they have, if it was one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        login: Option<String>,
+    },
+    /// A login has signed nobody in.
+    ExternalSignInFailed {
+        login: String,
+        #[serde(serialize_with = "as_failure")]
+        reason: ExternalFailure,
     },
     /// Somebody has given the password or a mailed code of a user, and was asked for the second factor.
     FactorAsked {
@@ -193,6 +202,16 @@ pub enum EventKind {
     /// The link was used: all second factors are removed and all sessions have ended.
     FactorsReset,
 
+    /// A user can sign in with an account at another provider.
+    IdentityLinked {
+        /// The login of that provider.
+        login: String,
+    },
+    /// A user cannot sign in with an account at another provider any more.
+    IdentityUnlinked {
+        login: String,
+    },
+
     /// Failed logins on an account do not count any more.
     AccountUnlocked,
 
@@ -218,6 +237,15 @@ pub enum EventKind {
     /// The guards were read again.
     GuardsReloaded {
         /// The names of the guards that are new.
+        added: Vec<String>,
+        /// Of those whose declaration has changed.
+        changed: Vec<String>,
+        /// Of those that are gone.
+        removed: Vec<String>,
+    },
+    /// Other providers that people sign in with were declared, changed or removed.
+    LoginsReloaded {
+        /// The names of the logins that are new.
         added: Vec<String>,
         /// Of those whose declaration has changed.
         changed: Vec<String>,
@@ -259,6 +287,9 @@ pub enum EventKind {
         /// The declared guards, each with the version of its declaration.
         #[serde(serialize_with = "as_map")]
         guards: Vec<(String, String)>,
+        /// The declared logins, likewise.
+        #[serde(serialize_with = "as_map", skip_serializing_if = "Vec::is_empty")]
+        logins: Vec<(String, String)>,
         /// Whether the operator has asked for new keys in place of lost ones. They end all sessions.
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         new_signing_key: bool,
@@ -373,6 +404,10 @@ fn as_text<S: Serializer>(value: &impl Display, serializer: S) -> Result<S::Ok, 
 
 fn as_label<L: Label, S: Serializer>(label: &L, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(label.label())
+}
+
+fn as_failure<S: Serializer>(reason: &ExternalFailure, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(reason.label())
 }
 
 fn as_reason<L: Label, S: Serializer>(reason: &L, serializer: S) -> Result<S::Ok, S::Error> {

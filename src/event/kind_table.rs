@@ -177,7 +177,11 @@ kinds! {
     SignedIn => kind("signed_in", SignIns, OcsfType::LOGON, info(Own("logged in")),
         "a user has signed in",
         ["Signed in", "Angemeldet"]
-    ).shares_type("session.created").says(sentence::methods),
+    ).shares_type("session.created").says(sentence::sign_in),
+    ExternalSignInFailed => kind("external_sign_in_failed", SignIns, OcsfType::LOGON, info(Own("login at another provider failed")),
+        "a login at another provider has signed nobody in: which one, and why",
+        ["Sign-in at another provider failed", "Anmeldung bei einem anderen Anbieter fehlgeschlagen"]
+    ).failure().says(sentence::external_refusal),
     FactorAsked => kind("factor_asked", SignIns, OcsfType::AUTHENTICATION_OTHER, info(Own("asked for the second factor")),
         "the password or code was right, and the second factor was missing",
         ["Asked for the second factor, after the first one was given", "Nach dem zweiten Faktor gefragt, der erste wurde angegeben"]
@@ -245,6 +249,15 @@ kinds! {
         "all second factors of a user were removed with that link",
         ["All second factors removed", "Alle zweiten Faktoren entfernt"]
     ).shares_type("factor.removed"),
+    IdentityLinked => kind("identity_linked", Orders, OcsfType::FACTOR_ENABLE, info(Own("login linked")),
+        "an account at another provider was linked",
+        ["Account at another provider linked", "Konto bei einem anderen Anbieter verknüpft"]
+    ).shares_type("identity.linked").says(sentence::login),
+    IdentityUnlinked => kind("identity_unlinked", Orders, OcsfType::FACTOR_DISABLE, info(OwnOrOrder("login unlinked", "login unlinked")),
+        "the link to an account at another provider was removed",
+        ["Account at another provider unlinked", "Verknüpfung mit einem anderen Anbieter entfernt"]
+    ).shares_type("identity.unlinked").says(sentence::login),
+
     AccountUnlocked => kind("account_unlocked", Orders, OcsfType::ACCOUNT_UNLOCK, info(Order("unlocked")),
         "failed sign-ins of a user do not count any more",
         ["Account unlocked after failed sign-ins", "Konto nach fehlgeschlagenen Anmeldungen entsperrt"]
@@ -266,7 +279,7 @@ kinds! {
     ).severity(High).says(sentence::revoked),
 
     ServiceStarted => kind("service_started", Orders, OcsfType::START, None,
-        "the service has started: its version, changed settings, guards, and whether with a new signing key",
+        "the service has started: its version, changed settings, guards, logins, and whether with a new signing key",
         ["Service started", "Dienst gestartet"]
     ).says(sentence::started),
     ServiceStopped => kind("service_stopped", Orders, OcsfType::STOP, None,
@@ -284,7 +297,11 @@ kinds! {
     GuardsReloaded => kind("guards_reloaded", Orders, OcsfType::update(Entity::GUARDS), info(Order("guards reloaded")),
         "the guards were read again",
         ["Guards read again", "Guards neu geladen"]
-    ).says(sentence::guards),
+    ).says(sentence::reloaded),
+    LoginsReloaded => kind("logins_reloaded", Orders, OcsfType::update(Entity::LOGINS), info(Order("logins reloaded")),
+        "other providers that people sign in with were declared, changed or removed: which",
+        ["Sign-in with others changed", "Anmeldung über andere geändert"]
+    ).says(sentence::reloaded),
     MailRetried => kind("mail_retried", Orders, OcsfType::SERVICE_OTHER, info(Order("mail tried again")),
         "mail that waited was made due",
         ["Mail tried again", "Mails erneut versucht"]

@@ -91,6 +91,9 @@ fn is_within_limit(kind: &EventKind) -> bool {
         }
         EventKind::ResetFailed => FloodLine::FailedReset.is_written(""),
         EventKind::SignInFailed { reason, .. } => FloodLine::FailedLogin.is_written(reason.text()),
+        EventKind::ExternalSignInFailed { reason, .. } => {
+            FloodLine::FailedLogin.is_written(reason.label())
+        }
         EventKind::FactorAsked { .. } => {
             FloodLine::FailedLogin.is_written("the second factor is missing")
         }
@@ -112,9 +115,9 @@ fn write_session(event: &Event, line: &Line) {
         EventKind::Registered { session: None, .. } => {
             line!(level, user, network, "{text}, to be verified");
         }
-        EventKind::SignedIn { session, methods } => {
+        EventKind::SignedIn { session, methods, login } => {
             let how = if methods.contains(Method::MailedCode) { " with a mailed code" } else { "" };
-            line!(level, user, %session, network, "{text}{how}");
+            line!(level, user, %session, login, network, "{text}{how}");
         }
         EventKind::SteppedUp { session, methods } => {
             line!(level, user, %session, network, methods = methods.to_text(), "{text}");
@@ -124,6 +127,9 @@ fn write_session(event: &Event, line: &Line) {
         }
         EventKind::SignInFailed { reason, email: _ } => {
             line!(level, network, %reason, user, "{text}");
+        }
+        EventKind::ExternalSignInFailed { login, reason } => {
+            line!(level, user, login, %reason, network, "{text}");
         }
         EventKind::SessionEndedByClient { session, client } => {
             line!(level, user, %session, client, "{text}");
@@ -165,6 +171,9 @@ fn write_account(event: &Event, line: &Line) {
         EventKind::FactorAdded { kind } | EventKind::FactorRemoved { kind } => {
             line!(level, user, network, factor = kind.name(), "{text}");
         }
+        EventKind::IdentityLinked { login } | EventKind::IdentityUnlinked { login } => {
+            line!(level, user, network, login, actor, "{text}");
+        }
         EventKind::Invited { invitation, .. } | EventKind::InvitationRevoked { invitation } => {
             let user = user.as_ref().filter(|_| !line.is_order());
             line!(level, %invitation, user, actor, "{text}");
@@ -194,6 +203,14 @@ fn write_service(event: &Event, line: &Line) {
             removed = removed.join(" "),
             actor,
             "{text}; other settings need a restart"
+        ),
+        EventKind::LoginsReloaded { added, changed, removed } => line!(
+            level,
+            added = added.join(" "),
+            changed = changed.join(" "),
+            removed = removed.join(" "),
+            actor,
+            "{text}"
         ),
         EventKind::MailRetried { count } => line!(level, mails = count, actor, "{text}"),
         EventKind::EverythingRevoked { sessions, passwords } => {

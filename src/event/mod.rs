@@ -5,6 +5,7 @@ mod administrator;
 mod authority;
 mod counts;
 mod details;
+mod external_refusal;
 mod failed_logins;
 mod id;
 mod kind;
@@ -12,6 +13,7 @@ mod kind_info;
 mod kind_table;
 mod log_line;
 mod ocsf_type;
+mod provider_fault;
 mod publication;
 mod record_words;
 mod sentence;
@@ -21,12 +23,14 @@ pub use self::{
     administrator::Administrator,
     authority::{Authority, Right},
     counts::EventCounts,
+    external_refusal::{ExternalFailure, ExternalRefusal},
     failed_logins::{FailedLogins, LoginRefusal},
     id::EventId,
     kind::{AccessEnded, EventKind, LeftOut, RegistrationRefusal},
     kind_info::{EventGroup, EventOutcome, KindInfo, Severity},
     kind_table::{EventName, KINDS},
     ocsf_type::{Entity, OcsfClass, OcsfType},
+    provider_fault::ProviderFault,
     publication::Events,
     record_words::{kinds_by_title, record_words},
 };

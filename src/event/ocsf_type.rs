@@ -63,6 +63,7 @@ impl Entity {
     pub const FACTOR_RESET: Self = Self::Other("Link that removes second factors", None);
     pub const GUARDS: Self = Self::Other("Guards", None);
     pub const INVITATION: Self = Self::Other("Invitation", Some("invitation"));
+    pub const LOGINS: Self = Self::Other("Logins", None);
     pub const MAIL: Self = Self::Other("Mail", None);
     pub const PASSKEY: Self = Self::Other("Passkey", None);
     pub const RECOVERY_CODES: Self = Self::Other("Recovery codes", None);

@@ -20,8 +20,9 @@ impl Events {
     ///
     /// The event of a change is in the effects of its write, and the store publishes it after the commit. What was refused is
     /// published directly, because there is no change that it could be stored with: `RegistrationRefused`, `SignInFailed`,
-    /// `ResetFailed`, `UnknownSecret`, `MailWithheld` and `GuardRefused`. So are `FactorAsked` and `AccountExported` by its user,
-    /// which change nothing either, and `GuardsReloaded`, because guards are not in the database.
+    /// `ExternalSignInFailed`, `ResetFailed`, `UnknownSecret`, `MailWithheld` and `GuardRefused`. So are `FactorAsked` and
+    /// `AccountExported` by its user, which change nothing either, and `GuardsReloaded` and `LoginsReloaded`, because guards and logins
+    /// are not in the database.
     pub fn publish(&self, event: &Event) {
         self.publish_recorded(event);
         self.unrecorded.add(event, Instant::now());

@@ -1,7 +1,7 @@
 //! What else is known of an event, in a sentence. Each function reads the details of some kinds.
 
 use super::{
-    EventGroup, LoginRefusal, RegistrationRefusal,
+    EventGroup, ExternalRefusal, LoginRefusal, RegistrationRefusal,
     details::{Details, join},
 };
 use crate::{
@@ -52,6 +52,10 @@ pub(super) fn login_refusal(of: &Details<'_>, language: Language) -> Sentence {
         LoginRefusal::Unverified => {
             ["The address is not verified.", "Die Adresse ist nicht bestätigt."]
         }
+        LoginRefusal::OnlyElsewhere => [
+            "The domain of the address signs in elsewhere.",
+            "Die Domain der Adresse meldet sich woanders an.",
+        ],
         LoginRefusal::AccountThrottled => {
             ["Too many attempts on the account.", "Zu viele Versuche bei diesem Konto."]
         }
@@ -79,6 +83,9 @@ pub(super) fn purpose(of: &Details<'_>, language: Language) -> Sentence {
         }
         Purpose::SignIn => ["To sign in.", "Um sich anzumelden."],
         Purpose::Invitation => ["With an invitation.", "Mit einer Einladung."],
+        Purpose::ProveAddress => {
+            ["To sign in with another provider.", "Um sich bei einem anderen Anbieter anzumelden."]
+        }
         Purpose::FactorReset => {
             ["To remove all second factors.", "Um alle zweiten Faktoren zu entfernen."]
         }
@@ -105,6 +112,8 @@ pub(super) fn methods(of: &Details<'_>, language: Language) -> Sentence {
         Method::SecurityKey => ["a security key", "Sicherheitsschlüssel"],
         Method::RecoveryCode => ["a recovery code", "Wiederherstellungscode"],
         Method::TrustedDevice => ["a trusted browser", "vertrautem Browser"],
+        Method::External => ["a sign-in elsewhere", "Anmeldung bei einem anderen Anbieter"],
+        Method::ExternalMfa => ["two factors given there", "zwei dort angegebenen Faktoren"],
     };
     let methods: Vec<_> =
         of.methods().into_iter().map(|method| language.choose(words(method))).collect();
@@ -114,6 +123,60 @@ pub(super) fn methods(of: &Details<'_>, language: Language) -> Sentence {
         (last, others) => format!("{} {and} {last}", others.join(", ")),
     };
     Some(language.fill(["With {}.", "Mit {}."], &methods))
+}
+
+/// How somebody has signed in, and where if it was elsewhere.
+pub(super) fn sign_in(of: &Details<'_>, language: Language) -> Sentence {
+    join([methods(of, language), login(of, language)])
+}
+
+/// The login by which somebody has signed in, or was to.
+pub(super) fn login(of: &Details<'_>, language: Language) -> Sentence {
+    of.text("login").map(|login| language.fill(["Login: {}.", "Login: {}."], login))
+}
+
+/// Why a login has signed nobody in.
+pub(super) fn external_refusal(of: &Details<'_>, language: Language) -> Sentence {
+    let fault = of.provider_fault().map(|_| {
+        ["The provider has not given a valid answer.", "Der Anbieter hat nicht gültig geantwortet."]
+    });
+    let refusal = of.external_refusal().map(|refusal| match refusal {
+        ExternalRefusal::Attempt => [
+            "The attempt was not begun in this browser, has expired or was used.",
+            "Der Versuch wurde nicht in diesem Browser begonnen, ist abgelaufen oder verbraucht.",
+        ],
+        ExternalRefusal::Disabled => ["The account is disabled.", "Das Konto ist gesperrt."],
+        ExternalRefusal::NotAdmitted => [
+            "The condition of the login is not true.",
+            "Die Bedingung des Logins ist nicht erfüllt.",
+        ],
+        ExternalRefusal::MayNotRegister => {
+            ["Registration is not open to them.", "Die Registrierung steht ihnen nicht offen."]
+        }
+        ExternalRefusal::AddressTaken => [
+            "The address has an account, which is not linked.",
+            "Die Adresse hat ein Konto, das nicht verknüpft ist.",
+        ],
+        ExternalRefusal::AddressNotVerified => {
+            ["No verified address is known.", "Keine bestätigte Adresse ist bekannt."]
+        }
+        ExternalRefusal::WrongCode => {
+            ["The code for the address was wrong.", "Der Code für die Adresse war falsch."]
+        }
+        ExternalRefusal::IdentityTaken => {
+            ["It is linked to another account.", "Sie ist mit einem anderen Konto verknüpft."]
+        }
+        ExternalRefusal::NotAgain => [
+            "The provider has not asked the person again.",
+            "Der Anbieter hat die Person nicht erneut gefragt.",
+        ],
+        ExternalRefusal::Gone => [
+            "The account has changed in the meantime.",
+            "Das Konto hat sich währenddessen geändert.",
+        ],
+    });
+    let why = fault.or(refusal).map(|words| language.choose(words).to_owned());
+    join([login(of, language), why])
 }
 
 pub(super) fn changed(of: &Details<'_>, language: Language) -> Sentence {
@@ -214,8 +277,9 @@ pub(super) fn guard(of: &Details<'_>, language: Language) -> Sentence {
     Some(language.fill(words, of.text("guard")?))
 }
 
-pub(super) fn guards(of: &Details<'_>, language: Language) -> Sentence {
-    let list = |name, words: Text| of.list(name).map(|guards| language.fill(words, &guards));
+/// Which guards or logins.
+pub(super) fn reloaded(of: &Details<'_>, language: Language) -> Sentence {
+    let list = |name, words: Text| of.list(name).map(|names| language.fill(words, &names));
     join([
         list("added", ["New: {}.", "Neu: {}."]),
         list("changed", ["Changed: {}.", "Geändert: {}."]),
@@ -234,10 +298,12 @@ pub(super) fn key_name(of: &Details<'_>, language: Language) -> Sentence {
 pub(super) fn started(of: &Details<'_>, language: Language) -> Sentence {
     let version = ["Version {}.", "Version {}."];
     let guards = ["Guards: {}.", "Guards: {}."];
+    let logins = ["Sign-in with: {}.", "Anmeldung über: {}."];
     let new_key = ["With a new signing key.", "Mit einem neuen Signaturschlüssel."];
     join([
         of.text("version").map(|text| language.fill(version, text)),
         of.names("guards").map(|names| language.fill(guards, &names)),
+        of.names("logins").map(|names| language.fill(logins, &names)),
         of.is("newSigningKey").then(|| language.choose(new_key).into()),
     ])
 }

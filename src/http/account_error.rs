@@ -158,7 +158,9 @@ impl From<account::Error> for Answers {
                 At(StatusCode::BAD_REQUEST, field, FieldFault::WRONG_CODE),
             ),
 
-            Reason::FactorNotOffered | Reason::NoSuchFactor => (Error::NotFound, Nothing),
+            Reason::FactorNotOffered | Reason::NoSuchFactor | Reason::NoSuchIdentity => {
+                (Error::NotFound, Nothing)
+            }
             Reason::SetupExpired => (invalid(Fault::malformed("Has expired")), Nothing),
             Reason::WrongTotp => (
                 invalid(Fault::malformed("Wrong code")),
@@ -180,10 +182,25 @@ impl From<account::Error> for Answers {
                 ],
             ),
             Reason::LastWayIn => conflict(
-                "This is the last way to sign in. Please set a password or add another passkey first.",
+                "This is the last way to sign in. Please set a password or add a passkey first.",
                 [
-                    "This is the last way to sign in to your account. Set a password or add another passkey first.",
-                    "Das ist der letzte Weg, sich bei Ihrem Konto anzumelden. Legen Sie zuerst ein Passwort fest oder fügen Sie einen anderen Passkey hinzu.",
+                    "This is the last way to sign in to your account. Set a password or add a passkey first.",
+                    "Das ist der letzte Weg, sich bei Ihrem Konto anzumelden. Legen Sie zuerst ein Passwort fest oder fügen Sie einen Passkey hinzu.",
+                ],
+            ),
+
+            Reason::IdentityTaken => conflict(
+                "The account at the provider is linked already.",
+                [
+                    "That account is linked already, perhaps to another account here.",
+                    "Dieses Konto ist schon verknüpft, vielleicht mit einem anderen Konto hier.",
+                ],
+            ),
+            Reason::TooManyIdentities => conflict(
+                "Nobody can have more linked accounts.",
+                [
+                    "You cannot link more accounts. Remove one first.",
+                    "Mehr Verknüpfungen sind nicht möglich. Entfernen Sie zuerst eine.",
                 ],
             ),
 

@@ -7,7 +7,7 @@ use std::{
 };
 
 use axum::{
-    extract::{ConnectInfo, FromRequestParts},
+    extract::{ConnectInfo, FromRef, FromRequestParts},
     http::{
         Extensions, HeaderMap, HeaderName,
         header::{ACCEPT_LANGUAGE, USER_AGENT},
@@ -77,14 +77,14 @@ fn is_forwarded(headers: &HeaderMap) -> bool {
     })
 }
 
-impl FromRequestParts<Doorward> for Requester {
+impl<S: Send + Sync> FromRequestParts<S> for Requester
+where
+    Doorward: FromRef<S>,
+{
     type Rejection = Infallible;
 
-    async fn from_request_parts(
-        parts: &mut Parts,
-        doorward: &Doorward,
-    ) -> Result<Self, Infallible> {
-        Ok(requester(parts, doorward))
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Infallible> {
+        Ok(requester(parts, &Doorward::from_ref(state)))
     }
 }
 

@@ -60,9 +60,9 @@ pub enum Error {
     Malformed,
     /// The resource does not exist, or a login failed.
     NotFound,
-    /// A test of an app names a user that `doorward dev` does not have.
+    /// A test of an app names something in this field that `doorward dev` does not have.
     #[cfg(feature = "cli")]
-    NoSuchUser(Fault),
+    NoSuch(&'static str, Fault),
     /// The route exists, the method does not. The router adds `Allow`.
     MethodNotAllowed,
     /// The client took too long to send its request.
@@ -234,7 +234,7 @@ impl Error {
             Self::NotDone(status, _) => *status,
             Self::NotFound => StatusCode::NOT_FOUND,
             #[cfg(feature = "cli")]
-            Self::NoSuchUser(_) => StatusCode::NOT_FOUND,
+            Self::NoSuch(..) => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Self::TooSlow => StatusCode::REQUEST_TIMEOUT,
             Self::EmailTaken => StatusCode::CONFLICT,
@@ -270,7 +270,9 @@ impl Error {
                 Some(Detail::Fields([Faults(vec![("email".into(), Fault::EMAIL_TAKEN)])]))
             }
             #[cfg(feature = "cli")]
-            Self::NoSuchUser(fault) => Some(Detail::Fields([Faults(vec![("user".into(), fault)])])),
+            Self::NoSuch(field, fault) => {
+                Some(Detail::Fields([Faults(vec![(field.into(), fault)])]))
+            }
             Self::InvalidClient => Some(Detail::Code("invalid_client")),
             Self::NoTokenField => Some(Detail::Code("invalid_request")),
             _ => None,

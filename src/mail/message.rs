@@ -122,6 +122,26 @@ pub enum Message {
         /// When, in milliseconds since 1970.
         at: i64,
     },
+    /// A code that proves the address to whoever has signed in at another provider.
+    ProveAddress {
+        one_time: OneTimeId,
+        /// What the login is called.
+        login: String,
+    },
+    /// An account at another provider signs the user in.
+    IdentityLinked {
+        /// What the login is called.
+        login: String,
+        /// When, in milliseconds since 1970.
+        at: i64,
+    },
+    /// An account at another provider does not sign the user in any more.
+    IdentityUnlinked {
+        /// What the login is called.
+        login: String,
+        /// When, in milliseconds since 1970.
+        at: i64,
+    },
     /// The operator has ended everything by which somebody could be in the account. A link with which the user sets a new password.
     AccountSecured {
         one_time: OneTimeId,
@@ -160,6 +180,7 @@ impl Message {
             | Self::AccountSecured { .. }
             | Self::PasswordRemoved { .. }
             | Self::SignIn { .. }
+            | Self::ProveAddress { .. }
             | Self::HasPassword
             | Self::Nothing => Urgency::SignIn,
             Self::VerifyEmail { .. } | Self::ChangeEmail { .. } | Self::AlreadyRegistered => {
@@ -178,6 +199,8 @@ impl Message {
             | Self::FactorRefused { .. }
             | Self::FactorsReset { .. }
             | Self::FactorResetLink { .. }
+            | Self::IdentityLinked { .. }
+            | Self::IdentityUnlinked { .. }
             | Self::KeyCreated { .. } => Urgency::Notice,
         }
     }
@@ -205,6 +228,9 @@ impl Message {
             Self::FactorsReset { .. } => "factors_reset",
             Self::FactorResetLink { .. } => "factor_reset_link",
             Self::KeyCreated { .. } => "key_created",
+            Self::ProveAddress { .. } => "prove_address",
+            Self::IdentityLinked { .. } => "identity_linked",
+            Self::IdentityUnlinked { .. } => "identity_unlinked",
             Self::AccountSecured { .. } => "account_secured",
             Self::PasswordRemoved { .. } => "password_removed",
             Self::Nothing => "nothing",

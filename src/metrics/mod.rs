@@ -108,6 +108,16 @@ fn write_accounts(doorward: &Doorward, metrics: &mut Exposition<'_>) -> fmt::Res
         "Logins by result: success, or the reason why they failed",
         logins.map(|(result, count)| ([("result", result)], count)),
     )?;
+    let by_login = counts.logins();
+    metrics.counters(
+        "doorward_external_sign_ins",
+        "Sign-ins at other providers by login and result: success, or the reason why they failed",
+        by_login.iter().flat_map(|(login, counts)| {
+            let labelled =
+                move |(result, count)| ([("login", login.as_str()), ("result", result)], count);
+            counts.values().map(labelled)
+        }),
+    )?;
     metrics.counters(
         "doorward_registrations",
         "Registrations by result",

@@ -1,6 +1,11 @@
 //! TLS to other servers: whom to trust, and how much of a certificate is verified.
 
-use std::{fs, io, path::Path, sync::Arc, time::Duration};
+use std::{
+    fs, io,
+    path::Path,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use rustls::{
     CertificateError, ClientConfig, ConfigBuilder, DigitallySignedStruct, Error, RootCertStore,
@@ -29,10 +34,24 @@ pub enum Verification {
     IssuerAndHost,
 }
 
-/// The issuers that the system trusts.
-pub fn system_issuers() -> RootCertStore {
+/// The issuers that the system trusts. They are read at the first use, and again only while there are none.
+pub fn system_issuers() -> Arc<RootCertStore> {
+    static ISSUERS: OnceLock<Arc<RootCertStore>> = OnceLock::new();
+    if let Some(issuers) = ISSUERS.get() {
+        return Arc::clone(issuers);
+    }
     let mut issuers = RootCertStore::empty();
     issuers.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    let issuers = Arc::new(issuers);
+    if issuers.is_empty() { issuers } else { Arc::clone(ISSUERS.get_or_init(|| issuers)) }
+}
+
+/// The issuers that the system trusts, and these.
+pub fn system_issuers_and(own: &RootCertStore) -> Arc<RootCertStore> {
+    let mut issuers = system_issuers();
+    if !own.is_empty() {
+        Arc::make_mut(&mut issuers).extend(own.roots.iter().cloned());
+    }
     issuers
 }
 
@@ -58,7 +77,7 @@ pub fn issuers_in(file: &Path) -> Result<RootCertStore, String> {
 ///
 /// # Errors
 /// If the cryptography cannot be used.
-pub fn verified(issuers: RootCertStore) -> Result<ClientConfig, Error> {
+pub fn verified(issuers: Arc<RootCertStore>) -> Result<ClientConfig, Error> {
     Ok(builder()?.with_root_certificates(issuers).with_no_client_auth())
 }
 
@@ -68,7 +87,7 @@ pub fn verified(issuers: RootCertStore) -> Result<ClientConfig, Error> {
 /// If there are no issuers, or the cryptography cannot be used.
 pub fn verified_as(
     verification: Verification,
-    issuers: impl FnOnce() -> io::Result<RootCertStore>,
+    issuers: impl FnOnce() -> io::Result<Arc<RootCertStore>>,
 ) -> io::Result<ClientConfig> {
     let issuer = match verification {
         Verification::IssuerAndHost => return verified(issuers()?).map_err(io::Error::other),
@@ -88,8 +107,8 @@ pub(super) fn unverified() -> Result<ClientConfig, Error> {
 ///
 /// # Errors
 /// If there are no issuers.
-pub fn verifier(issuers: RootCertStore) -> Result<Arc<WebPkiServerVerifier>, Error> {
-    let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(issuers), provider());
+pub fn verifier(issuers: Arc<RootCertStore>) -> Result<Arc<WebPkiServerVerifier>, Error> {
+    let verifier = WebPkiServerVerifier::builder_with_provider(issuers, provider());
     verifier.build().map_err(|error| Error::General(error.to_string()))
 }
 

@@ -28,11 +28,15 @@ pub enum Method {
     RecoveryCode,
     /// A browser in which the user has given a second factor before and trusts it.
     TrustedDevice,
+    /// A sign-in at another provider.
+    External,
+    /// A sign-in at another provider that counts as a second factor, too.
+    ExternalMfa,
 }
 
 impl Method {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 9] = [
         Self::Password,
         Self::MailedCode,
         Self::Totp,
@@ -40,6 +44,8 @@ impl Method {
         Self::SecurityKey,
         Self::RecoveryCode,
         Self::TrustedDevice,
+        Self::External,
+        Self::ExternalMfa,
     ];
 
     /// Its name in the API, in conditions and in the store.
@@ -52,6 +58,8 @@ impl Method {
             Self::SecurityKey => "key",
             Self::RecoveryCode => "recovery",
             Self::TrustedDevice => "device",
+            Self::External => "external",
+            Self::ExternalMfa => "external-mfa",
         }
     }
 
@@ -66,13 +74,15 @@ impl Method {
             Self::MailedCode | Self::Totp | Self::RecoveryCode => "otp",
             Self::Passkey | Self::SecurityKey => "pop",
             Self::TrustedDevice => "rba",
+            // Not registered; Microsoft has the name, too.
+            Self::External | Self::ExternalMfa => "fed",
         }
     }
 
-    /// Whether it counts beside a password or a mailed code. These two are one factor: whoever reads the mail can set the
-    /// password.
+    /// Whether it counts beside a password, a mailed code or a sign-in at another provider. These are one factor: whoever reads the
+    /// mail can set the password, here and there.
     fn is_second(self) -> bool {
-        !matches!(self, Self::Password | Self::MailedCode)
+        !matches!(self, Self::Password | Self::MailedCode | Self::External)
     }
 }
 
@@ -112,7 +122,8 @@ impl JsonSchema for Methods {
             "type": "array",
             "description":
                 "How they did: `pwd`, the password; `otp`, a mailed code, link or invitation; `totp`, an authenticator app; \
-                 `passkey`; `key`, a security key without a PIN; `recovery`, a recovery code; `device`, a trusted browser",
+                 `passkey`; `key`, a security key without a PIN; `recovery`, a recovery code; `device`, a trusted browser; \
+                 `external`, another provider; `external-mfa`, another provider whose sign-in counts as a second factor",
             "items": { "type": "string", "enum": Method::ALL.map(Method::name) },
             "uniqueItems": true,
         })
@@ -171,9 +182,10 @@ impl Methods {
         names
     }
 
-    /// The number of factors that they are: 2 for a passkey, or for a second factor with a password or a mailed code. Else 1.
+    /// The number of factors that they are: 2 for a passkey, or for a second factor with a password, a mailed code or a sign-in at another
+    /// provider. Else 1.
     pub fn strength(&self) -> u8 {
-        let has_first = self.contains(Method::Password) || self.contains(Method::MailedCode);
+        let has_first = self.iter().any(|method| !method.is_second());
         let has_second = self.iter().any(Method::is_second);
         if self.contains(Method::Passkey) || (has_first && has_second) { 2 } else { 1 }
     }
@@ -237,7 +249,7 @@ impl Methods {
     #[must_use]
     pub(crate) fn of_holder(&self, factors: &Factors) -> Self {
         self.filtered(|method, _| match method {
-            Method::Password | Method::MailedCode => true,
+            Method::Password | Method::MailedCode | Method::External | Method::ExternalMfa => true,
             Method::Totp => factors.contains(FactorKind::Totp),
             Method::Passkey => factors.contains(FactorKind::Passkey),
             // A passkey need not verify its user.
@@ -295,7 +307,7 @@ mod tests {
     #[test]
     fn methods_are_read_as_they_were_stored() {
         let all = Methods::at(NOON, Method::ALL).with(Method::Totp, LATER);
-        assert_eq!(all.to_text(), "pwd otp totp passkey key recovery device");
+        assert_eq!(all.to_text(), "pwd otp totp passkey key recovery device external external-mfa");
         assert_eq!(Methods::from_store(&all.to_store(), NOON), all);
         let two = Methods::at(NOON, [Method::Password]).with(Method::Totp, LATER);
         assert_eq!(two.to_store(), "pwd@1800000000000 totp@1800000000123");
@@ -320,10 +332,13 @@ mod tests {
     fn who_holds_no_factor_of_a_kind_has_given_none() {
         let all = Methods::at(NOON, Method::ALL);
         for (held, kept) in [
-            (vec![], "pwd otp"),
-            (vec![FactorKind::Totp], "pwd otp totp recovery device"),
-            (vec![FactorKind::SecurityKey], "pwd otp key recovery device"),
-            (vec![FactorKind::Passkey], "pwd otp passkey key recovery device"),
+            (vec![], "pwd otp external external-mfa"),
+            (vec![FactorKind::Totp], "pwd otp totp recovery device external external-mfa"),
+            (vec![FactorKind::SecurityKey], "pwd otp key recovery device external external-mfa"),
+            (
+                vec![FactorKind::Passkey],
+                "pwd otp passkey key recovery device external external-mfa",
+            ),
         ] {
             let held: Factors = held.into_iter().collect();
             assert_eq!(all.of_holder(&held).to_text(), kept, "{held:?}");
@@ -333,7 +348,8 @@ mod tests {
     #[test]
     fn the_strength_is_the_number_of_factors() {
         use Method::{
-            MailedCode, Passkey, Password, RecoveryCode, SecurityKey, Totp, TrustedDevice,
+            External, ExternalMfa, MailedCode, Passkey, Password, RecoveryCode, SecurityKey, Totp,
+            TrustedDevice,
         };
         for (methods, strength, resists, acr, amr) in [
             (vec![], 1, false, "1", ""),
@@ -349,6 +365,11 @@ mod tests {
             (vec![Password, TrustedDevice], 2, false, "2", "mfa pwd rba"),
             (vec![Password, SecurityKey], 2, true, "phr", "mfa pop pwd"),
             (vec![Passkey], 2, true, "phr", "mfa pop"),
+            (vec![External], 1, false, "1", "fed"),
+            (vec![External, Password, MailedCode], 1, false, "1", "fed otp pwd"),
+            (vec![External, Totp], 2, false, "2", "fed mfa otp"),
+            (vec![External, ExternalMfa], 2, false, "2", "fed mfa"),
+            (vec![External, SecurityKey], 2, true, "phr", "fed mfa pop"),
         ] {
             let methods = Methods::at(NOON, methods);
             assert_eq!(methods.strength(), strength, "{methods:?}");

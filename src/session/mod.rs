@@ -6,6 +6,8 @@ mod methods;
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use self::last_seen::LastSeenBuffer;
 pub use self::methods::{Method, Methods};
 use crate::{
@@ -13,7 +15,7 @@ use crate::{
     credential::factor::Factors,
     id::id,
     network::ClientInfo,
-    user::{User, UserId},
+    user::{IdentityId, User, UserId},
 };
 
 /// One sign-in of one user. Its token is valid only while the session exists.
@@ -40,6 +42,26 @@ pub struct Session {
     pub methods: Methods,
     /// The client that the user signed in with.
     pub client: ClientInfo,
+    /// The sign-in at another provider that it began with.
+    pub(crate) external: Option<ExternalSession>,
+}
+
+/// The sign-in at another provider that a session began with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExternalSession {
+    pub identity: IdentityId,
+    /// The id of the session there.
+    pub session_id: Option<String>,
+}
+
+/// The sign-in at another provider that a session begins with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExternalStart {
+    pub session: ExternalSession,
+    /// The name of the login.
+    pub login: String,
+    /// The most that the session lasts.
+    pub most: Option<Duration>,
 }
 
 impl Session {
@@ -61,6 +83,7 @@ impl Session {
             authenticated_at: now,
             methods: Methods::default(),
             client,
+            external: None,
         }
     }
 

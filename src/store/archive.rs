@@ -14,8 +14,9 @@ use uuid::Uuid;
 pub use super::tables::GROWN;
 use super::{
     Error, Store,
-    columns::user_columns,
+    columns::{IDENTITY_COLUMN_COUNT, identity_columns, user_columns},
     engine::SnapshotReader,
+    identities::identity_from_row,
     recorded_event::new_event_row,
     row::Row,
     statements::statements,
@@ -34,7 +35,7 @@ use crate::{
     clock::Timestamp,
     event::Event,
     token::{KeyId, key_store::KeyStore},
-    user::{EmailKey, User},
+    user::{EmailKey, Identity, LoginRoles, User},
 };
 
 statements! {
@@ -43,6 +44,11 @@ statements! {
     END_MOVE = "DELETE FROM unfinished_moves";
     USERS_BY_ADDRESS = concat!(
         "SELECT ", user_columns!("u."), " FROM users u WHERE u.email_key > $1 ORDER BY u.email_key LIMIT $2"
+    );
+    /// Those of the users after one address up to another one.
+    IDENTITIES_BY_ADDRESS = concat!(
+        "SELECT ", identity_columns!("i."),
+        ", u.login_roles FROM users u JOIN identities i ON i.user_id = u.id WHERE u.email_key > $1 AND u.email_key <= $2"
     );
 }
 
@@ -245,6 +251,24 @@ impl Snapshot {
         let after = after.map_or("", EmailKey::as_str);
         let rows = self.reader.read(USERS_BY_ADDRESS, vec![after.into(), sql_limit(limit)]).await?;
         rows.iter().map(|row| user_from_row(row, 0)).collect()
+    }
+
+    /// The identities of the users after one address up to another one, each with all roles that logins give its user.
+    ///
+    /// # Errors
+    /// If the database cannot be read.
+    pub async fn identities(
+        &self,
+        after: Option<&EmailKey>,
+        last: &EmailKey,
+    ) -> Result<Vec<(Identity, LoginRoles)>, Error> {
+        let values = vec![after.map_or("", EmailKey::as_str).into(), last.as_str().into()];
+        let rows = self.reader.read(IDENTITIES_BY_ADDRESS, values).await?;
+        let read = |row: &Row| {
+            let roles = row.get::<Option<&str>>(IDENTITY_COLUMN_COUNT)?.unwrap_or_default();
+            Ok((identity_from_row(row)?, LoginRoles::from_store(roles)))
+        };
+        rows.iter().map(read).collect()
     }
 }
 

@@ -51,7 +51,26 @@ macro_rules! session_columns {
             "authenticated_at",
             "methods",
             "address",
-            "user_agent"
+            "user_agent",
+            "identity_id",
+            "upstream_sid"
+        )
+    };
+}
+
+/// The columns of an identity, each with a prefix.
+macro_rules! identity_columns {
+    ($prefix:literal) => {
+        $crate::store::columns::column_list!(
+            $prefix,
+            "id",
+            "user_id",
+            "issuer",
+            "subject",
+            "login",
+            "display",
+            "created_at",
+            "last_used_at"
         )
     };
 }
@@ -158,6 +177,7 @@ macro_rules! api_key_columns {
 pub(super) use api_key_columns;
 pub(super) use column_list;
 pub(super) use event_columns;
+pub(super) use identity_columns;
 pub(super) use invitation_columns;
 pub(super) use mail_columns;
 pub(super) use one_time_columns;
@@ -168,7 +188,9 @@ pub(super) use user_columns;
 /// The number of columns in [`user_columns`].
 pub(super) const USER_COLUMN_COUNT: usize = 12;
 /// The number of columns in [`session_columns`].
-pub(super) const SESSION_COLUMN_COUNT: usize = 11;
+pub(super) const SESSION_COLUMN_COUNT: usize = 13;
+/// The number of columns in [`identity_columns`].
+pub(super) const IDENTITY_COLUMN_COUNT: usize = 8;
 /// The number of columns in [`passkey_columns`].
 pub(super) const PASSKEY_COLUMN_COUNT: usize = 15;
 /// The number of columns in [`api_key_columns`].
@@ -184,6 +206,7 @@ mod tests {
     fn the_column_counts_match_the_lists() {
         assert_eq!(user_columns!("u.").split(", u.").count(), USER_COLUMN_COUNT);
         assert_eq!(session_columns!("").split(", ").count(), SESSION_COLUMN_COUNT);
+        assert_eq!(identity_columns!("").split(", ").count(), IDENTITY_COLUMN_COUNT);
         assert_eq!(passkey_columns!("").split(", ").count(), PASSKEY_COLUMN_COUNT);
         assert_eq!(api_key_columns!("k.").split(", k.").count(), API_KEY_COLUMN_COUNT);
         assert_eq!(one_time_columns!("o.").split(", o.").count(), ONE_TIME_COLUMN_COUNT);

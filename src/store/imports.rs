@@ -6,6 +6,7 @@ use super::{
     Error, Store,
     columns::user_columns,
     effects::{Effects, add_effects},
+    identities::{add_imported_identity, set_imported_login_roles},
     imported_hashes::imported_hash_insertions,
     statements::{BATCH_IDS, ids, statements},
     totp_secrets::add_imported_totp,
@@ -13,12 +14,12 @@ use super::{
     user_terms::add_terms,
     users::USERS_BY_ID,
     value::{Value, email_key},
-    write::{StatementBatch, Verdict},
+    write::{RowCount, StatementBatch, Verdict},
 };
 use crate::{
     clock::Timestamp,
     event::{Event, EventId, EventKind},
-    user::{EmailKey, StoredTotp, User, UserId},
+    user::{EmailKey, Identity, LoginRoles, StoredTotp, User, UserId},
 };
 
 statements! {
@@ -28,6 +29,15 @@ statements! {
         "INSERT INTO users (", user_columns!(""), ", email_key) \
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) ON CONFLICT DO NOTHING"
     );
+}
+
+/// What users are imported with besides their password.
+#[derive(Clone, Default)]
+pub struct ImportedWays {
+    pub totp: Vec<StoredTotp>,
+    pub identities: Vec<Identity>,
+    /// Which roles of somebody are those of their identities.
+    pub login_roles: Vec<(UserId, LoginRoles)>,
 }
 
 impl Store {
@@ -53,12 +63,15 @@ impl Store {
     }
 
     /// Adds users in one transaction, except for those whose id or address is taken. Returns for each whether it was added.
-    /// Records their password hashes as imported, and adds their authenticator apps. `events` are those of each user, and happen if the
-    /// user is added. Changes nothing if none is added.
+    /// Records their password hashes as imported, and adds their authenticator apps and identities. `events` are those of each user, and
+    /// happen if the user is added. Changes nothing if none is added.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] if a user with an identity, or the identity, is there already. Nothing is changed then.
     pub async fn import_users(
         &self,
         users: Vec<User>,
-        totp: Vec<StoredTotp>,
+        ways: ImportedWays,
         events: Vec<Vec<Event>>,
         now: Timestamp,
         effects: &Effects,
@@ -78,11 +91,25 @@ impl Store {
             for (sql, values) in imported_hash_insertions(users.iter().map(|user| (user, now))) {
                 batch.add(sql, values);
             }
-            totp.iter().for_each(|totp| add_imported_totp(&mut batch, totp));
+            ways.totp.iter().for_each(|totp| add_imported_totp(&mut batch, totp));
+            let add = |identity: &Identity| {
+                let user = users.iter().position(|user| user.id == identity.user_id);
+                (user, add_imported_identity(&mut batch, identity))
+            };
+            let linked: Vec<_> = ways.identities.iter().map(add).collect();
+            for (user, roles) in &ways.login_roles {
+                set_imported_login_roles(&mut batch, *user, roles);
+            }
             add_effects(&mut batch, &effects);
             let write = batch.deciding(move |rows| {
                 let added: Vec<_> = added.iter().map(|row| rows.of(*row) > 0).collect();
-                if added.contains(&true) {
+                let is_linked = |(user, row): &(Option<usize>, RowCount)| {
+                    user.is_some_and(|user| added[user]) && rows.of(*row) > 0
+                };
+                if !linked.iter().all(is_linked) {
+                    let cause = "somebody else has just got an identity of an imported user";
+                    Verdict::Fail(Error::Unavailable(cause.into()))
+                } else if added.contains(&true) {
                     Verdict::Commit(added)
                 } else {
                     Verdict::RollBack(added)

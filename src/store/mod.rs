@@ -17,6 +17,7 @@ mod erasures;
 mod event_times;
 mod expiry;
 mod factors;
+mod identities;
 mod imported_hashes;
 mod imports;
 mod invitations;
@@ -76,7 +77,9 @@ pub use self::{
     effects::{Effects, QueuedMail},
     emergency::{NewPasswords, Revoked},
     factors::{AddFactor, AddedIn, FactorUse, Holder, RemoveFactor},
+    identities::{GivenRoles, IdentityUse, LinkIdentity, MAX_IDENTITIES, UnlinkIdentity},
     imported_hashes::ImportedHash,
+    imports::ImportedWays,
     memory::MemoryDatabase,
     old_schema::{BackupBefore, OldSchema, SchemaChange},
     one_time_secrets::OneTimeUse,

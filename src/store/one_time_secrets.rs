@@ -9,6 +9,10 @@ use super::{
     credentials::SET_PASSWORD,
     effects::{DELETE_ONE_TIME_SECRETS_OF_PURPOSE, Effects, add_effects},
     factors::{delete_factors, delete_factors_since, set_factors},
+    identities::{
+        DELETE_IDENTITIES_OF_USER, DELETE_IDENTITIES_SINCE, GivenRoles, give_roles,
+        remove_login_roles,
+    },
     imported_hashes::DELETE_IMPORTED_HASH,
     invitations::CHARGE_INVITATION,
     row::Row,
@@ -24,7 +28,7 @@ use crate::{
     clock::Timestamp,
     credential::{factor::Factors, password::PasswordHash},
     token::one_time::{OneTime, OneTimeId, Purpose, SecretDigest},
-    user::{Email, EmailKey, PasswordVersion, User, UserId},
+    user::{Email, EmailKey, IdentityId, LoginRoles, PasswordVersion, User, UserId},
 };
 
 statements! {
@@ -36,6 +40,8 @@ statements! {
         "SELECT ", one_time_columns!("o."), ", ", user_columns!("u."), " FROM one_time_secrets o JOIN users u ON u.id = o.user_id \
          WHERE o.email_key = $1 AND o.purpose = $2 AND o.expires_at > $3 ORDER BY o.expires_at DESC, o.id DESC LIMIT $4"
     );
+    ONE_TIME_GUESSES =
+        "SELECT MAX(guesses) FROM one_time_secrets WHERE email_key = $1 AND purpose = $2 AND expires_at > $3";
     CHARGE_ONE_TIME_SECRETS =
         "UPDATE one_time_secrets SET guesses = guesses + 1 WHERE email_key = $1 AND purpose = $2 AND expires_at > $3";
     ONE_TIME_BY_USER = concat!(
@@ -157,6 +163,19 @@ impl Store {
         .await
     }
 
+    /// How many codes were typed for this address of which the secrets of this purpose have not expired.
+    pub async fn one_time_guesses(
+        &self,
+        purpose: Purpose,
+        email: &EmailKey,
+        now: Timestamp,
+    ) -> Result<u32, Error> {
+        let values = [email_key(email), purpose.as_str().into(), now.into()];
+        let rows = self.read(ONE_TIME_GUESSES, values).await?;
+        let guesses = rows.first().map_or(Ok(None), |row| row.get::<Option<i64>>(0))?;
+        Ok(u32::try_from(guesses.unwrap_or_default()).unwrap_or(u32::MAX))
+    }
+
     /// The secret of this purpose that the user can still use and that expires last.
     pub async fn pending_one_time(
         &self,
@@ -197,7 +216,8 @@ impl Store {
                 one_time.purpose == usage.purpose() && one_time.is_valid_for(&record.user, now)
             };
             let Some(record) = record.filter(is_valid) else { return Write::nothing(None) };
-            let mut user_after = UserAfter { user: record.user.clone(), change_id, now };
+            let (user, login_roles) = (record.user.clone(), record.login_roles.clone());
+            let mut user_after = UserAfter { user, login_roles, change_id, now };
             let mut batch = StatementBatch::default().with(DELETE_ONE_TIME, [one_time.id.into()]);
             user_after.apply(&mut batch, &one_time, &usage);
             add_effects(&mut batch, &effects);
@@ -242,6 +262,7 @@ impl Store {
 /// The user as the statements of a batch leave them.
 pub(super) struct UserAfter {
     pub(super) user: User,
+    pub(super) login_roles: LoginRoles,
     pub(super) change_id: Uuid,
     pub(super) now: Timestamp,
 }
@@ -264,11 +285,14 @@ impl UserAfter {
                 batch.add(DELETE_OTHER_ONE_TIME_SECRETS, values);
                 let changed_at = one_time.expires_at - Purpose::RestoreEmail.lifetime();
                 delete_factors_since(batch, id, changed_at, self.now);
+                batch.add(DELETE_IDENTITIES_SINCE, [id.into(), changed_at.into()]);
+                self.take_login_roles(batch);
                 self.reset_password(batch, password);
             }
             OneTimeUse::ResetPassword(password) => {
                 if !self.user.email_verified {
                     self.remove_factors(batch);
+                    self.remove_identities(batch);
                 }
                 self.verify_email(batch, one_time);
                 let (purpose, email) = (Purpose::RestoreEmail.as_str(), one_time.email.key());
@@ -312,6 +336,27 @@ impl UserAfter {
         let id = self.user.id;
         end_sessions(batch, id, None, self.change_id, self.now);
         batch.add(REVOKE_API_KEYS_OF_USER, [id.into(), self.now.into()]);
+    }
+
+    /// Removes all identities.
+    pub(super) fn remove_identities(&mut self, batch: &mut StatementBatch) {
+        batch.add(DELETE_IDENTITIES_OF_USER, [self.user.id.into()]);
+        self.take_login_roles(batch);
+    }
+
+    /// Removes the roles that logins have given. Those that are left give theirs again at the next sign-in.
+    fn take_login_roles(&mut self, batch: &mut StatementBatch) {
+        remove_login_roles(batch, &mut self.user, &mut self.login_roles, self.now, |_| true);
+    }
+
+    /// Gives the roles of a login in place of those that it has given before.
+    pub(super) fn give_roles(
+        &mut self,
+        batch: &mut StatementBatch,
+        identity: IdentityId,
+        gives: &GivenRoles,
+    ) {
+        give_roles(batch, &mut self.user, &mut self.login_roles, identity, gives, self.now);
     }
 
     fn remove_factors(&mut self, batch: &mut StatementBatch) {

@@ -41,7 +41,8 @@ statements! {
     /// Not the last one that signs its user in, unless they can sign in without ($3).
     DELETE_PASSKEY =
         "DELETE FROM passkeys WHERE user_id = $1 AND id = $2 AND ($3 OR EXISTS \
-         (SELECT 1 FROM passkeys p WHERE p.user_id = $1 AND p.id <> $2 AND p.verifies_user = $4))";
+         (SELECT 1 FROM passkeys p WHERE p.user_id = $1 AND p.id <> $2 AND p.verifies_user = $4) OR EXISTS \
+         (SELECT 1 FROM identities i WHERE i.user_id = $1))";
     DELETE_PASSKEYS_OF_USER = "DELETE FROM passkeys WHERE user_id = $1";
     DELETE_PASSKEYS_SINCE = "DELETE FROM passkeys WHERE user_id = $1 AND created_at >= $2";
 }

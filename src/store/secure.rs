@@ -7,6 +7,7 @@ use super::{
     effects::{DELETE_ONE_TIME_SECRETS, Effects, add_effects},
     emergency::MAIL_WITH_SECRET,
     factors::delete_factors_since,
+    identities::{DELETE_IDENTITIES_SINCE, remove_login_roles},
     imported_hashes::DELETE_IMPORTED_HASH,
     invitations::DELETE_INVITATIONS_BY_INVITER,
     sessions::end_sessions,
@@ -30,7 +31,7 @@ statements! {
 
 impl Store {
     /// Removes the password of a user, ends all their sessions and API keys, deletes their one-time secrets, the mail that contains
-    /// them, their trusted browsers and the invitations that they have made, and removes the factors that were added since a time: all
+    /// them, their trusted browsers and the invitations that they have made, and removes the factors and the identities that were added since a time: all
     /// or nothing. The version of the password is the next one, which the secret in `effects` has. Nothing is changed if the user
     /// has another address or another version of the password than `read`.
     pub async fn secure_user(
@@ -56,6 +57,11 @@ impl Store {
             let trusted_devices = batch.add(DELETE_TRUSTED_DEVICES_OF_USER, [id.into()]);
             let factors =
                 factors_since.map(|since| delete_factors_since(&mut batch, id, since, now));
+            if let Some(since) = factors_since {
+                batch.add(DELETE_IDENTITIES_SINCE, [id.into(), since.into()]);
+                let (mut user, mut given) = (user.clone(), record.login_roles.clone());
+                remove_login_roles(&mut batch, &mut user, &mut given, now, |_| true);
+            }
             let codes = batch.add(DELETE_ONE_TIME_SECRETS, [id.into()]);
             batch.add(DELETE_MAIL_OF_USER_LIKE, [id.into(), MAIL_WITH_SECRET.into()]);
             let invitations = batch.add(DELETE_INVITATIONS_BY_INVITER, [id.into()]);

@@ -21,9 +21,9 @@ use crate::{
     event::EventKind,
     id::Id,
     network::ClientInfo,
-    session::{Methods, Session, SessionId, TokenId},
+    session::{ExternalSession, Methods, Session, SessionId, TokenId},
     throttle::KnownNetworks,
-    user::{User, UserId},
+    user::{IdentityId, User, UserId},
 };
 
 macro_rules! insert_session {
@@ -31,7 +31,7 @@ macro_rules! insert_session {
         concat!(
             "INSERT INTO sessions (",
             session_columns!(""),
-            ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"
+            ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)"
         )
     };
 }
@@ -335,7 +335,9 @@ pub(super) fn session_values(session: &Session) -> Vec<Value> {
         authenticated_at,
         methods,
         client: ClientInfo { address, user_agent },
+        external,
     } = session;
+    let external = external.as_ref();
     vec![
         (*id).into(),
         (*user_id).into(),
@@ -348,6 +350,8 @@ pub(super) fn session_values(session: &Session) -> Vec<Value> {
         methods.to_store().into(),
         address.to_string().into(),
         user_agent.as_str().into(),
+        external.map(|external| external.identity.uuid()).into(),
+        external.and_then(|external| external.session_id.clone()).into(),
     ]
 }
 
@@ -364,6 +368,13 @@ pub(super) fn session_from_row(row: &Row) -> Result<Session, Error> {
         authenticated_at: row.get(7)?,
         methods: Methods::from_store(row.get(8)?, row.get(3)?),
         client: ClientInfo { address: row.parsed(9)?, user_agent: row.get(10)? },
+        external: match row.get::<Option<Uuid>>(11)? {
+            None => None,
+            Some(id) => {
+                let identity = IdentityId::from_uuid(id);
+                Some(ExternalSession { identity, session_id: row.get(12)? })
+            }
+        },
     })
 }
 

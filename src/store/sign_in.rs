@@ -4,6 +4,7 @@ use super::{
     Error, Store,
     effects::{DELETE_ONE_TIME_SECRETS, Effects, add_effects},
     factors::{FactorUse, use_factor},
+    identities::{GivenRoles, HAS_IDENTITY, IdentityUse, add_identity, use_identity},
     invitations::USE_INVITATION,
     one_time_secrets::{USE_ONE_TIME, UserAfter},
     outbox::DELETE_MAIL,
@@ -12,7 +13,7 @@ use super::{
     trusted_devices::{add_trusted_device, require_trusted_device},
     used_codes::USE_CODE,
     user_record::UserRecord,
-    users::insert_user,
+    users::{SET_EMAIL_VERIFIED, insert_user},
     value::email_key,
     write::{RowCount, StatementBatch, Verdict, Write, WriteScope},
 };
@@ -24,7 +25,9 @@ use crate::{
         cookie::CodeId,
         one_time::{OneTime, Purpose},
     },
-    user::{FactorId, InvitationId, PasswordVersion, TrustedDevice, User, UserId},
+    user::{
+        FactorId, Identity, IdentityId, InvitationId, PasswordVersion, TrustedDevice, User, UserId,
+    },
 };
 
 /// A sign-in as it is written.
@@ -61,7 +64,7 @@ pub enum SessionStart {
 pub enum Requirement {
     /// A mailed code or link is valid for the user as they are. If their address was not verified, it is from now on. Then all other
     /// sessions and API keys end and the user's other one-time secrets are deleted: somebody else may have registered the address and
-    /// asked for another one.
+    /// asked for another one, or have linked an identity of theirs.
     MailedCode(Box<OneTime>),
     /// An invitation to the address of the new user has not expired.
     Invitation(InvitationId),
@@ -73,6 +76,15 @@ pub enum Requirement {
     Factor(FactorUse),
     /// The user still trusts the browser, which stands in for a second factor.
     TrustedDevice(FactorId),
+    /// The user still has the identity.
+    Identity(IdentityId),
+    /// The user still has the identity. The roles of its login take the place of those that it has given before.
+    IdentityUse(Box<IdentityUse>),
+    /// The identity is nobody's, and becomes that of the user, with the roles of its login.
+    NewIdentity(Box<(Identity, GivenRoles)>),
+    /// Nobody has used the account of the user, which was made for them: they have no password and no factor, and have never signed in.
+    /// Their address, which the provider has verified, is verified from now on.
+    UnusedAccount,
 }
 
 /// What became of a sign-in.
@@ -97,6 +109,8 @@ pub enum SignInRefusal {
     InvitationGone,
     /// Another user has the passkey, or its setup was used.
     PasskeyTaken,
+    /// Another user has the identity, or it was removed.
+    IdentityTaken,
     /// The user has been deleted or disabled, has another password, has added a second factor, or does not trust the browser any more.
     /// Or the mailed code or link has expired, or is not valid for their address any more.
     UserChanged,
@@ -167,18 +181,22 @@ impl Requirement {
             Self::MailedCode(code) => {
                 code.purpose == Purpose::SignIn && code.is_valid_for(user, now)
             }
+            Self::UnusedAccount => {
+                !user.has_password() && user.factors.is_empty() && user.last_login_at.is_none()
+            }
             _ => true,
         }
     }
 
     /// Adds the statements that check it and use it up.
     fn add(&self, batch: &mut StatementBatch, after: &mut UserAfter, conditions: &mut Conditions) {
-        let user = after.user.id;
+        let (user, now) = (after.user.id, after.now);
         match self {
             Self::MailedCode(code) => {
                 let used = batch.add(USE_ONE_TIME, [code.id.into(), user.into()]);
                 conditions.push((used, SignInRefusal::CodeUsed));
                 if !after.user.email_verified {
+                    after.remove_identities(batch);
                     after.end_access(batch);
                     batch.add(DELETE_ONE_TIME_SECRETS, [user.into()]);
                 }
@@ -208,6 +226,25 @@ impl Requirement {
                 let trusted = require_trusted_device(batch, user, *device);
                 conditions.push((trusted, SignInRefusal::UserChanged));
             }
+            Self::Identity(id) => {
+                let has_it = batch.add(HAS_IDENTITY, [user.into(), (*id).into()]);
+                conditions.push((has_it, SignInRefusal::IdentityTaken));
+            }
+            Self::IdentityUse(used) => {
+                let has_it = use_identity(batch, user, used, now);
+                conditions.push((has_it, SignInRefusal::IdentityTaken));
+                after.give_roles(batch, used.id, &used.gives);
+            }
+            Self::NewIdentity(new) => {
+                let (identity, gives) = &**new;
+                let (added, _) = add_identity(batch, identity);
+                conditions.push((added, SignInRefusal::IdentityTaken));
+                after.give_roles(batch, identity.id, gives);
+            }
+            Self::UnusedAccount => {
+                batch.add(SET_EMAIL_VERIFIED, [user.into(), true.into(), now.into()]);
+                (after.user.email_verified, after.user.updated_at) = (true, now);
+            }
         }
     }
 }
@@ -229,7 +266,9 @@ impl Store {
             let Some(user) = sign_in.admitted(record) else {
                 return Write::nothing(SignInWritten::Refused(SignInRefusal::UserChanged));
             };
-            let mut after = UserAfter { user: user.clone(), change_id, now: sign_in.at() };
+            let login_roles = record.map(|record| record.login_roles.clone()).unwrap_or_default();
+            let mut after =
+                UserAfter { user: user.clone(), login_roles, change_id, now: sign_in.at() };
             let (mut batch, mut conditions) = (StatementBatch::default(), Conditions::new());
             if record.is_none() {
                 insert_user(&mut batch, user);

@@ -6,11 +6,11 @@ use uuid::Uuid;
 #[cfg(any(test, feature = "internals"))]
 use super::engine::DatabaseKind;
 use super::{
-    Error, api_keys::api_key_from_row, invitations::invitation_from_row,
-    one_time_secrets::one_time_from_row, outbox::mail_from_row, passkeys::passkey_from_row,
-    recorded_event::event_from_row, row::Row, sessions::session_from_row,
-    totp_secrets::totp_from_row, trusted_devices::trusted_device_from_row,
-    user_record::user_from_row, value::Value,
+    Error, api_keys::api_key_from_row, identities::identity_from_row,
+    invitations::invitation_from_row, one_time_secrets::one_time_from_row, outbox::mail_from_row,
+    passkeys::passkey_from_row, recorded_event::event_from_row, row::Row,
+    sessions::session_from_row, totp_secrets::totp_from_row,
+    trusted_devices::trusted_device_from_row, user_record::user_from_row, value::Value,
 };
 
 /// A table whose rows are in backups and are moved to another database.
@@ -173,6 +173,7 @@ pub static USERS: Table = Table {
         number("updated_at"),
         number("last_login_at").nullable(),
         text("factors").nullable().added(2, || None::<String>.into()),
+        text("login_roles").nullable().added(3, || None::<String>.into()),
         text("known_networks"),
         text("email_key").from(Source::KeyOf("email")),
     ],
@@ -196,6 +197,8 @@ pub static SESSIONS: Table = Table {
         text("methods"),
         text("address"),
         text("user_agent"),
+        id("identity_id").nullable().added(3, || None::<Uuid>.into()),
+        text("upstream_sid").nullable().added(3, || None::<String>.into()),
     ],
     check: |row| session_from_row(row).map(drop),
 };
@@ -360,6 +363,24 @@ static TRUSTED_DEVICES: Table = Table {
     check: |row| trusted_device_from_row(row).map(drop),
 };
 
+/// The accounts of people at other providers.
+static IDENTITIES: Table = Table {
+    name: "identities",
+    since: 3,
+    key: "id",
+    columns: &[
+        id("id"),
+        id("user_id").of_user(),
+        text("issuer"),
+        text("subject"),
+        text("login"),
+        text("display"),
+        number("created_at"),
+        number("last_used_at").nullable(),
+    ],
+    check: |row| identity_from_row(row).map(drop),
+};
+
 static API_KEYS: Table = Table {
     name: "api_keys",
     since: 3,
@@ -449,6 +470,7 @@ static TABLES: &[&Table] = &[
     &TOTP_SECRETS,
     &RECOVERY_CODES,
     &TRUSTED_DEVICES,
+    &IDENTITIES,
     &API_KEYS,
     &AUDIT_EVENTS,
     &AUDIT_TILES,
@@ -524,7 +546,7 @@ mod tests {
     /// Else a table with rows about users could be forgotten when one of them is deleted.
     #[test]
     fn every_id_that_may_be_that_of_a_user_says_what_their_deletion_does() {
-        const OF_OTHERS: &[&str] = &["id", "token_id", "change_id", "aaguid"];
+        const OF_OTHERS: &[&str] = &["id", "token_id", "change_id", "aaguid", "identity_id"];
         for table in Table::all() {
             let ids = table.columns.iter().filter(|column| column.kind == Kind::Id);
             for column in ids.filter(|column| !OF_OTHERS.contains(&column.name)) {

@@ -5,7 +5,7 @@ use crate::{
     clock::Timestamp,
     credential::{factor::Factors, password::PasswordHash},
     throttle::KnownNetworks,
-    user::{Email, Name, PasswordVersion, Roles, User},
+    user::{Email, LoginRoles, Name, PasswordVersion, Roles, User},
 };
 
 /// A user with what else is stored about them.
@@ -16,15 +16,17 @@ pub struct UserRecord {
     pub known_networks: KnownNetworks,
     /// When their password hash was imported, if it was and has not been replaced by one of ours.
     pub hash_imported_at: Option<Timestamp>,
+    /// Those of their roles that they have only by logins.
+    pub login_roles: LoginRoles,
 }
 
-/// The columns of a user record: the user, their known networks and when their hash was imported.
+/// The columns of a user record: the user, their known networks, when their hash was imported, and the roles that logins give them.
 macro_rules! user_record_columns {
     () => {
         concat!(
             $crate::store::columns::user_columns!("u."),
             ", u.known_networks, \
-             (SELECT i.imported_at FROM imported_hashes i WHERE i.user_id = u.id)"
+             (SELECT i.imported_at FROM imported_hashes i WHERE i.user_id = u.id), u.login_roles"
         )
     };
 }
@@ -109,5 +111,9 @@ pub(super) fn user_record_from_row(row: &Row) -> Result<UserRecord, Error> {
         user: user_from_row(row, 0)?,
         known_networks: KnownNetworks::from_store(row.get(USER_COLUMN_COUNT)?),
         hash_imported_at: row.get(USER_COLUMN_COUNT + 1)?,
+        // None until a login gives some.
+        login_roles: LoginRoles::from_store(
+            row.get::<Option<&str>>(USER_COLUMN_COUNT + 2)?.unwrap_or_default(),
+        ),
     })
 }

@@ -10,7 +10,7 @@ use super::cookie::{CodeId, CookieMint, SealedKind};
 use crate::{
     clock::Timestamp,
     id::Id,
-    session::{Methods, Persistence, SessionId, TokenId},
+    session::{ExternalStart, Methods, Persistence, SessionId, TokenId},
     sha256::sha256,
     user::{FactorId, PasswordVersion, UserId},
 };
@@ -48,6 +48,8 @@ pub enum Person {
         methods: Methods,
         /// The session that proves more, with its token. Else a session begins.
         session: Option<(SessionId, TokenId)>,
+        /// The sign-in at another provider that was the first factor.
+        external: Option<ExternalStart>,
     },
 }
 
@@ -98,6 +100,8 @@ pub fn signed_challenge(sealed: &str) -> Vec<u8> {
 
 const USER: u8 = 1;
 const UNTIL_IDLE: u8 = 1;
+/// What separates the methods from the sign-in at another provider, which is JSON.
+const BEFORE_EXTERNAL: u8 = b'\n';
 
 impl CookieMint {
     pub fn seal_challenge(&self, challenge: &Challenge) -> String {
@@ -105,7 +109,7 @@ impl CookieMint {
         let stay = u8::from(*persistence == Persistence::UntilIdle) * UNTIL_IDLE;
         let mut payload =
             [&id.uuid().as_bytes()[..], &expires_at.millis().to_be_bytes(), &[stay]].concat();
-        if let Person::User { id, password_version, methods, session } = person {
+        if let Person::User { id, password_version, methods, session, external } = person {
             let (session, token) = session
                 .map_or((Uuid::nil(), Uuid::nil()), |(session, token)| {
                     (session.uuid(), token.uuid())
@@ -116,6 +120,11 @@ impl CookieMint {
             payload.extend_from_slice(token.as_bytes());
             payload.extend_from_slice(&password_version.number().to_be_bytes());
             payload.extend_from_slice(methods.to_store().as_bytes());
+            if let Some(external) = external {
+                payload.push(BEFORE_EXTERNAL);
+                // A value of texts, ids and numbers.
+                payload.extend(serde_json::to_vec(external).unwrap_or_default());
+            }
         }
         self.seal_for(SealedKind::Challenge, &payload)
     }
@@ -209,19 +218,28 @@ fn open_user(payload: &[u8], asked_at: Timestamp) -> Option<Person> {
     let (token, rest) = rest.split_first_chunk()?;
     let (version, methods) = rest.split_first_chunk()?;
     let (session, token) = (Uuid::from_bytes(*session), Uuid::from_bytes(*token));
+    let (methods, external) = match methods.iter().position(|b| *b == BEFORE_EXTERNAL) {
+        None => (methods, None),
+        Some(at) => (&methods[..at], Some(serde_json::from_slice(&methods[at + 1..]).ok()?)),
+    };
     Some(Person::User {
         id: UserId::from_uuid(Uuid::from_bytes(*id)),
         password_version: PasswordVersion::from_store(i64::from_be_bytes(*version)),
         methods: Methods::from_store(str::from_utf8(methods).ok()?, asked_at),
         session: (!session.is_nil())
             .then(|| (SessionId::from_uuid(session), TokenId::from_uuid(token))),
+        external,
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{session::Method, token::shared_secret::SharedSecret};
+    use crate::{
+        session::{ExternalSession, Method},
+        token::shared_secret::SharedSecret,
+        user::IdentityId,
+    };
 
     const NOW: Timestamp = Timestamp::from_millis(1_800_000_000_000);
 
@@ -233,10 +251,27 @@ mod tests {
             password_version: PasswordVersion::from_store(3),
             methods: Methods::at(NOW, [Method::Password]),
             session: Some((SessionId::random(), TokenId::random())),
+            external: None,
         };
-        for (person, persistence) in
-            [(Person::Unknown, Persistence::Lifetime), (user, Persistence::UntilIdle)]
-        {
+        let external = Person::User {
+            id: UserId::random(),
+            password_version: PasswordVersion::from_store(3),
+            methods: Methods::at(NOW, [Method::External]),
+            session: None,
+            external: Some(ExternalStart {
+                session: ExternalSession {
+                    identity: IdentityId::random(),
+                    session_id: Some("a\nb".into()),
+                },
+                login: "work".into(),
+                most: Some(ANSWER_LIFETIME),
+            }),
+        };
+        for (person, persistence) in [
+            (Person::Unknown, Persistence::Lifetime),
+            (user, Persistence::UntilIdle),
+            (external, Persistence::Lifetime),
+        ] {
             let challenge = Challenge {
                 id: CodeId::random(),
                 expires_at: NOW + ANSWER_LIFETIME,

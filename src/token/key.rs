@@ -151,13 +151,19 @@ impl SigningKey {
         &self.header
     }
 
-    pub(super) fn jwk(&self) -> &Jwk {
+    pub(crate) fn jwk(&self) -> &Jwk {
         &self.jwk
     }
 
     /// A token with these claims.
     pub(super) fn sign(&self, claims: &impl Serialize) -> String {
         self.sign_with_header(&self.header, claims)
+    }
+
+    /// A JWT that is no token of Doorward: it has no MAC.
+    #[cfg(feature = "cli")]
+    pub(crate) fn sign_foreign(&self, claims: &impl Serialize) -> String {
+        self.sign_parts(&self.header, &encoded(claims))
     }
 
     /// A page of the revocation feed. Its `typ` distinguishes it from a token.

@@ -4,6 +4,7 @@
 pub mod challenge;
 pub mod cookie;
 pub mod endings;
+pub mod external;
 pub mod factor_key;
 pub mod feed;
 mod key;

@@ -39,10 +39,12 @@ pub enum Purpose {
     Invitation,
     /// Removes all second factors, and comes from the operator.
     FactorReset,
+    /// Proves an address that another provider has not verified. Only its code is used, and nothing is stored but guesses.
+    ProveAddress,
 }
 
 impl Purpose {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::VerifyEmail,
         Self::ChangeEmail,
         Self::RestoreEmail,
@@ -51,6 +53,7 @@ impl Purpose {
         Self::SignIn,
         Self::Invitation,
         Self::FactorReset,
+        Self::ProveAddress,
     ];
 
     /// The text to store.
@@ -64,6 +67,7 @@ impl Purpose {
             Self::SignIn => "sign_in",
             Self::Invitation => "invitation",
             Self::FactorReset => "factor_reset",
+            Self::ProveAddress => "prove_address",
         }
     }
 
@@ -77,7 +81,7 @@ impl Purpose {
             Self::ResetPassword => MINUTE.saturating_mul(60),
             Self::OperatorReset | Self::FactorReset => MINUTE.saturating_mul(30),
             // OWASP ASVS 6.5.5.
-            Self::SignIn => MINUTE.saturating_mul(10),
+            Self::SignIn | Self::ProveAddress => MINUTE.saturating_mul(10),
         }
     }
 

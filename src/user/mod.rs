@@ -3,6 +3,7 @@
 mod api_key;
 mod email;
 mod factors;
+mod identity;
 mod invitation;
 mod name;
 mod role;
@@ -14,6 +15,7 @@ pub use self::{
     api_key::{ApiKey, ApiKeyId, KeyScopes, KeyState},
     email::{Email, EmailKey},
     factors::{FactorId, HeldFactors, Passkey, RecoveryDigest, StoredTotp, TrustedDevice},
+    identity::{Identity, IdentityId, LoginRoles},
     invitation::{Invitation, InvitationId},
     name::Name,
     role::{MAX_ROLES, Role, Roles},

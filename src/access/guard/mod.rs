@@ -25,8 +25,8 @@ pub use self::{
     app_headers::{AppHeaders, ExplainedHeader, HeaderEncoding, InvalidHeader},
     app_origin::{AppOrigin, InvalidOrigin, is_host_header, is_loopback_host},
     condition::{
-        CallerFacts, Condition, ConditionError, Explanation, RequestFacts, Step, Subject,
-        Unsatisfied, host_of, path_of,
+        CallerFacts, Condition, ConditionError, Explanation, Expression, RequestFacts, Step,
+        Subject, Unsatisfied, host_of, path_of,
     },
     decision::{Decision, Decisions},
     expectation::{

@@ -20,7 +20,7 @@ use crate::{
     },
     event::LoginRefusal,
     network::{ClientInfo, Requester},
-    session::{Method, Methods, Persistence, Session, SessionId, TokenId},
+    session::{ExternalStart, Method, Methods, Persistence, Session, SessionId, TokenId},
     store::{self, Effects, FactorUse, Requirement, SignInRefusal},
     token::{
         challenge::{Challenge, PAGE_LIFETIME, Person, signed_challenge},
@@ -94,6 +94,8 @@ struct Answering {
     user: User,
     methods: Methods,
     session: Option<(SessionId, TokenId)>,
+    /// The sign-in at another provider that was the first factor.
+    external: Option<ExternalStart>,
     /// The passkey that an unknown person has shown.
     passkey: Option<Passkey>,
 }
@@ -168,12 +170,13 @@ async fn answering(
 ) -> Result<Answering, Error> {
     let store = doorward.store();
     match &challenge.person {
-        Person::User { id, password_version, methods, session } => {
+        Person::User { id, password_version, methods, session, external } => {
             let user = store.user_by_id(*id).await?;
             let is_same =
                 |user: &User| !user.disabled && user.password_version == *password_version;
             let user = user.filter(is_same).ok_or(Error::ChallengeExpired)?;
-            Ok(Answering { user, methods: methods.clone(), session: *session, passkey: None })
+            let (methods, external) = (methods.clone(), external.clone());
+            Ok(Answering { user, methods, session: *session, external, passkey: None })
         }
         Person::Unknown => {
             let Answer::Passkey(response) = answer else { return Err(Error::WrongFactor) };
@@ -184,7 +187,7 @@ async fn answering(
                 return Err(Error::WrongFactor);
             }
             let (methods, passkey) = (Methods::default(), Some(passkey));
-            Ok(Answering { user, methods, session: None, passkey })
+            Ok(Answering { user, methods, session: None, external: None, passkey })
         }
     }
 }
@@ -331,13 +334,17 @@ async fn write(
         Some(known) => SessionFor::StepUp(known),
         None => SessionFor::SignIn(challenge.persistence),
     };
+    let mut requires = vec![
+        Requirement::Challenge(challenge.id, challenge.expires_at),
+        Requirement::Factor(proved.usage),
+    ];
+    let identity = answering.external.as_ref().map(|external| external.session.identity);
+    requires.extend(identity.map(Requirement::Identity));
     let authentication = Authentication {
-        requires: vec![
-            Requirement::Challenge(challenge.id, challenge.expires_at),
-            Requirement::Factor(proved.usage),
-        ],
+        requires,
         new_trusted_device: device,
         mail,
+        external: answering.external.clone(),
         ..Authentication::new(user, proved_with(doorward, challenge, answering, method), session)
     };
     let opened = begin_session(doorward, authentication, requester).await;

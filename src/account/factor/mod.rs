@@ -24,7 +24,7 @@ pub(crate) struct Enrolled {
     pub(crate) opened: OpenedSession,
 }
 
-fn require_fresh(doorward: &Doorward, caller: &Caller) -> Result<(), Error> {
+pub(super) fn require_fresh(doorward: &Doorward, caller: &Caller) -> Result<(), Error> {
     match is_fresh(doorward, &caller.user, &caller.session) {
         true => Ok(()),
         false => Err(Error::SignInAgain),
@@ -69,6 +69,6 @@ fn removed(removed: RemoveFactor, otherwise: Error) -> Result<Session, Error> {
 }
 
 /// Who changes what they hold.
-fn holder(caller: &Caller) -> Holder<'_> {
+pub(super) fn holder(caller: &Caller) -> Holder<'_> {
     Holder { user: &caller.user, session: &caller.session }
 }

@@ -28,7 +28,7 @@ pub(crate) async fn begin(
         false => caller.session.methods.first_factors().given_after(doorward.now() - most_age),
     };
     let (persistence, session) = (Persistence::Lifetime, Some(&*caller.session));
-    MissingFactor::of(doorward, &caller.user, methods, persistence, session).await
+    MissingFactor::of(doorward, &caller.user, methods, persistence, session, None).await
 }
 
 /// Proves the caller's password once more. If they hold a second factor, that is still missing.
@@ -54,7 +54,8 @@ pub(crate) async fn with_password(
         Err(NotBegun::FactorMissing) => {
             let (persistence, session) = (Persistence::Lifetime, Some(session));
             let missing =
-                unanswered::ask(doorward, &user, methods, persistence, session, requester).await?;
+                unanswered::ask(doorward, &user, methods, persistence, session, None, requester)
+                    .await?;
             Err(Error::FactorMissing(Box::new(missing)))
         }
         // The session has ended or was refreshed in the meantime.

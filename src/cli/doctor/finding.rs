@@ -113,6 +113,8 @@ kinds! {
     GuardsChanged "guards-changed" Warning,
     GuardWarning "guard-warning" Warning,
     GuardBrowsers "guard-browsers" Warning,
+    LoginUnusable "login-unusable" Error,
+    LoginWarning "login-warning" Warning,
 }
 
 /// One finding.

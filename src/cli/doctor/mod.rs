@@ -9,6 +9,7 @@ mod files;
 mod finding;
 mod guards;
 mod hashing;
+mod logins;
 mod mail;
 mod port;
 mod public_url;
@@ -154,6 +155,7 @@ async fn examine(report: &mut Report, settings: Settings, origins: &Origins) -> 
             "start it (doorward serve): what needs a running server was not checked",
         );
     }
+    logins::check(report, &settings, Clock::system().now()).await;
     mail::check(report, &settings, opened.as_ref().map(|opened| &opened.client)).await;
     Ok(())
 }

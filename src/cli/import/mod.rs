@@ -3,6 +3,7 @@
 
 mod file;
 mod firebase_config;
+mod provider;
 mod record;
 mod status;
 mod system;
@@ -23,6 +24,7 @@ use zeroize::Zeroizing;
 
 use self::{
     file::{Entry, Format, Position},
+    provider::ProviderLogins,
     record::{Context, Fault, Notes, Raw, Valid},
     system::System,
 };
@@ -82,6 +84,9 @@ struct Users {
     /// Name of the system, which keeps its ids apart from the same ids of another one [default: that of --from, or import]
     #[arg(long, value_name = "NAME", value_parser = parse_source)]
     source: Option<String>,
+    /// The login in the settings that a provider of the other system is, such as google=google; repeatable
+    #[arg(long = "login", value_name = "PROVIDER=LOGIN", value_parser = provider::parse_login)]
+    logins: Vec<(String, String)>,
     /// Print the summary as JSON
     #[arg(long)]
     json: bool,
@@ -129,6 +134,9 @@ struct Summary<'a> {
     differing: Vec<DifferingUser>,
     taken: Vec<DifferingUser>,
     bad: Vec<BadLine>,
+    /// How many identities were added with their users.
+    identities: usize,
+    identities_left_out: Vec<LeftOutIdentities>,
     ignored_fields: &'a BTreeSet<String>,
     /// Fields whose numbers were read as seconds, not as milliseconds.
     fields_in_seconds: &'a BTreeSet<&'static str>,
@@ -142,6 +150,14 @@ struct DifferingUser {
     position: String,
     email: String,
     fields: Vec<String>,
+}
+
+/// Identities at a provider that are not imported.
+#[derive(Serialize)]
+struct LeftOutIdentities {
+    provider: String,
+    count: usize,
+    reason: &'static str,
 }
 
 #[derive(Serialize)]
@@ -235,6 +251,11 @@ impl Users {
             )
             .into());
         }
+        if self.from.is_none() && !self.logins.is_empty() {
+            let problem = "--login names a provider of another system: name the system with --from";
+            return Err(SettingsError::new(problem).into());
+        }
+        let logins = ProviderLogins::new(&self.logins, &settings.logins)?;
         if fs::metadata(&self.file).is_ok_and(|found| found.is_dir()) {
             bail!("{} is a folder: name a file", self.file);
         }
@@ -256,7 +277,7 @@ impl Users {
         let source = self.source.clone();
         let source = source.unwrap_or_else(|| self.from.map_or("import", System::name).to_owned());
         let hashes = HashOptions { own_cost: settings.password_cost, scrypt: self.scrypt };
-        let context = Context { source, hashes, firebase };
+        let context = Context { source, hashes, firebase, logins };
         let (total, now) = (entries.len() as u64, Clock::system().now());
         let (mut users, mut bad, mut notes) = (Vec::new(), Vec::new(), Notes::default());
         for (done, Entry { position, fields }) in (1..).zip(entries) {
@@ -292,11 +313,11 @@ impl Users {
         users: &[Located],
         outcomes: &[ImportOutcome],
         bad: &[Bad],
-        Notes { ignored, in_seconds }: &Notes,
+        Notes { ignored, in_seconds, left_out }: &Notes,
         cost: Option<HashCost>,
         written: bool,
     ) -> anyhow::Result<()> {
-        let (mut added, mut existing) = (0, 0);
+        let (mut added, mut existing, mut identities) = (0, 0, 0);
         let (mut differing, mut taken) = (Vec::new(), Vec::new());
         for (Located { position, user, .. }, outcome) in users.iter().zip(outcomes) {
             let differs = |fields: &[String]| DifferingUser {
@@ -305,12 +326,16 @@ impl Users {
                 fields: fields.to_vec(),
             };
             match outcome {
-                ImportOutcome::Added => added += 1,
+                ImportOutcome::Added => {
+                    added += 1;
+                    identities += user.identities.len();
+                }
                 ImportOutcome::Exists => existing += 1,
                 ImportOutcome::Differs { fields } => differing.push(differs(fields)),
                 ImportOutcome::EmailTaken => taken.push(differs(&["id".to_owned()])),
                 // Has become a bad line, or has ended the command.
                 ImportOutcome::IdTaken { .. }
+                | ImportOutcome::IdentityTaken { .. }
                 | ImportOutcome::Administers { .. }
                 | ImportOutcome::Invalid { .. }
                 | ImportOutcome::Failed { .. } => {}
@@ -340,8 +365,17 @@ impl Users {
             for field in in_seconds {
                 eprint_line!("{file}: {field}: the numbers were read as seconds since 1970");
             }
+            for ((provider, reason), count) in left_out {
+                let left = counted(*count, "identity", "identities");
+                eprint_line!("{file}: {left} at {provider} left out: {}", reason.reason());
+            }
             let would = if written { "" } else { "would be " };
             print_line!("{} {would}added", counted(added, "user", "users"));
+            if identities > 0 || !left_out.is_empty() {
+                let identities = counted(identities, "identity", "identities");
+                let left: usize = left_out.values().sum();
+                print_line!("{identities} at other providers {would}linked, {left} left out");
+            }
             print_line!("{existing} exist already and were not changed");
             print_line!("{} exist and differ, and were not changed", differing.len() + taken.len());
             print_line!("{} cannot be imported", count_users(bad));
@@ -360,6 +394,11 @@ impl Users {
             field: fault.field,
             problem: fault.problem.clone(),
         });
+        let left_out = left_out.iter().map(|((provider, reason), count)| LeftOutIdentities {
+            provider: provider.clone(),
+            count: *count,
+            reason: reason.reason(),
+        });
         print_json(&Summary {
             file,
             dry_run: self.dry_run,
@@ -369,6 +408,8 @@ impl Users {
             differing,
             taken,
             bad: bad.collect(),
+            identities,
+            identities_left_out: left_out.collect(),
             ignored_fields: ignored,
             fields_in_seconds: in_seconds,
             failed_login_seconds: cost.and_then(|cost| Some(cost.time?.as_secs_f64())),
@@ -468,7 +509,8 @@ fn count_users(bad: &[Bad]) -> usize {
     bad.iter().map(|bad| bad.position.number()).collect::<BTreeSet<_>>().len()
 }
 
-/// Moves users to the bad ones whose id somebody with another address has, as if it came from two systems.
+/// Moves users to the bad ones whose id somebody with another address has, as if it came from two systems, and those with an identity of
+/// somebody else.
 fn find_taken_ids(users: &mut Vec<Located>, outcomes: &mut Vec<ImportOutcome>, bad: &mut Vec<Bad>) {
     let mut untaken = Vec::with_capacity(outcomes.len());
     let mut checked = outcomes.drain(..);
@@ -483,6 +525,13 @@ fn find_taken_ids(users: &mut Vec<Located>, outcomes: &mut Vec<ImportOutcome>, b
                 "is that of another user: {owner} has it: {apart}if this is their former address, leave the line out"
             );
             bad.push(Bad { position: *position, fault: Fault::new("id", problem) });
+            false
+        }
+        Some(ImportOutcome::IdentityTaken { email: owner }) => {
+            let problem = format!(
+                "one is that of another user: {owner} has it: remove it from the line, or leave the line out"
+            );
+            bad.push(Bad { position: *position, fault: Fault::new("identities", problem) });
             false
         }
         Some(ImportOutcome::Administers { roles }) => {
@@ -502,21 +551,30 @@ fn find_taken_ids(users: &mut Vec<Located>, outcomes: &mut Vec<ImportOutcome>, b
     *outcomes = untaken;
 }
 
-/// Moves users to the bad ones whose address or id an earlier one has.
+/// Moves users to the bad ones whose address, id or identity an earlier one has.
 fn find_duplicates(users: &mut Vec<Located>, bad: &mut Vec<Bad>) {
-    let (mut emails, mut ids) = (HashMap::new(), HashMap::new());
+    let (mut emails, mut ids, mut identities) = (HashMap::new(), HashMap::new(), HashMap::new());
     users.retain(|Located { position, user, .. }| {
         let email = user.email.to_ascii_lowercase();
-        let earlier = [("email", emails.get(&email)), ("id", ids.get(&user.id))];
+        let keys = user
+            .identities
+            .iter()
+            .map(|identity| (identity.issuer.clone(), identity.subject.clone()));
+        let keys: Vec<_> = keys.collect();
+        let identity = keys.iter().find_map(|key| identities.get(key));
+        let earlier =
+            [("email", emails.get(&email)), ("id", ids.get(&user.id)), ("identities", identity)];
         let found = earlier.into_iter().find_map(|(field, at)| Some((field, *at?)));
         if let Some((field, at)) = found {
             let at: Position = at;
-            let problem = format!("is the same as that of {}: remove one of them", at.named());
+            let has = if field == "identities" { "has one that is" } else { "is" };
+            let problem = format!("{has} the same as that of {}: remove one of them", at.named());
             bad.push(Bad { position: *position, fault: Fault::new(field, problem) });
             return false;
         }
         emails.insert(email, *position);
         ids.insert(user.id.clone(), *position);
+        identities.extend(keys.into_iter().map(|key| (key, *position)));
         true
     });
 }

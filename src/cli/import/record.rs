@@ -7,13 +7,17 @@ use serde_json::{Map, Value};
 use uuid::{Uuid, uuid};
 use zeroize::Zeroizing;
 
-use super::time;
+use super::{
+    provider::{LeftOut, ProviderAccount, ProviderLogins},
+    time,
+};
 use crate::{
     credential::{
         password::{FirebaseKeys, HashFault, HashOptions, PasswordHash},
         totp::TotpSecret,
     },
-    http::api::admin::import::UserRecord,
+    http::api::admin::import::{IdentityRecord, UserRecord},
+    store::MAX_IDENTITIES,
     user::{Email, MAX_ROLES, Name, Role, UserId},
 };
 
@@ -34,6 +38,10 @@ pub(super) struct Raw {
     pub(super) last_login_at: Option<Value>,
     pub(super) hash: Option<Hash>,
     pub(super) totp_secret: Option<Value>,
+    /// Identities with their issuers.
+    pub(super) identities: Option<Value>,
+    /// Identities of another system, which names providers.
+    pub(super) accounts: Vec<ProviderAccount>,
 }
 
 pub(super) enum Hash {
@@ -72,6 +80,8 @@ pub(super) struct Notes {
     pub(super) ignored: BTreeSet<String>,
     /// Fields with numbers that were read as seconds.
     pub(super) in_seconds: BTreeSet<&'static str>,
+    /// How many identities are left out, by their provider.
+    pub(super) left_out: BTreeMap<(String, LeftOut), usize>,
 }
 
 /// A user whose fields are valid.
@@ -87,6 +97,8 @@ pub(super) struct Context {
     pub(super) source: String,
     pub(super) hashes: HashOptions,
     pub(super) firebase: Option<FirebaseKeys>,
+    /// Which logins the providers of the file are.
+    pub(super) logins: ProviderLogins,
 }
 
 /// Names of the fields in Doorward's own format, with other names that are read. Case, underscores, hyphens and spaces do not
@@ -103,6 +115,7 @@ const FIELDS: &[(&str, &[&str])] = &[
     ("lastLoginAt", &[]),
     ("hash", &["passwordHash"]),
     ("totpSecret", &[]),
+    ("identities", &[]),
 ];
 
 /// The field that a column or a member of an object is.
@@ -145,6 +158,8 @@ impl Raw {
             last_login_at: take("lastLoginAt"),
             hash: take("hash").map(|hash| Hash::Text(text_of(&hash).unwrap_or_default())),
             totp_secret: take("totpSecret"),
+            identities: take("identities"),
+            accounts: Vec::new(),
         }
     }
 
@@ -230,6 +245,18 @@ impl Raw {
             let problem = "is not a secret of 16 to 64 bytes in base32: correct it, or leave it empty and let the user add a new one";
             faults.push(Fault::new("totpSecret", problem));
         }
+        let mut identities = identities_of(self.identities).unwrap_or_else(|fault| {
+            faults.push(fault);
+            Vec::new()
+        });
+        for account in self.accounts {
+            let provider = account.provider.clone();
+            match context.logins.identity(account) {
+                Ok(identity) => identities.push(identity),
+                Err(reason) => *notes.left_out.entry((provider, reason)).or_default() += 1,
+            }
+        }
+        faults.extend(check_identities(&identities, &roles));
         if !faults.is_empty() {
             return Err(faults);
         }
@@ -245,6 +272,7 @@ impl Raw {
             last_login_at,
             hash,
             totp_secret: totp_secret.flatten(),
+            identities,
         };
         Ok(Valid { user, is_id_derived })
     }
@@ -318,6 +346,46 @@ fn roles_of(value: Option<&Value>) -> Result<Vec<String>, Fault> {
         return Err(Fault::new("roles", format!("has more than {MAX_ROLES} roles")));
     }
     Ok(names)
+}
+
+/// The identities in a list, or in a text that is one in JSON.
+fn identities_of(value: Option<Value>) -> Result<Vec<IdentityRecord>, Fault> {
+    let Some(value) = value else { return Ok(Vec::new()) };
+    let list = match value {
+        Value::String(text) => serde_json::from_str(&text).unwrap_or_default(),
+        value => value,
+    };
+    serde_json::from_value(list).map_err(|_| {
+        let problem =
+            "is not a list of objects with issuer and subject: correct it, or leave it empty";
+        Fault::new("identities", problem)
+    })
+}
+
+/// What is wrong with identities of a user with these roles.
+fn check_identities(identities: &[IdentityRecord], roles: &[String]) -> Option<Fault> {
+    let fault = |problem: &str| Some(Fault::new("identities", problem));
+    let mut keys = BTreeSet::new();
+    if identities.len() > MAX_IDENTITIES {
+        return fault(&format!("has more than {MAX_IDENTITIES} identities: leave some out"));
+    }
+    for identity in identities {
+        match identity.fault() {
+            None => {}
+            Some("issuer") => return fault("has an issuer that is not a URL: correct it"),
+            Some("subject") => return fault("has a subject that is not 1 to 255 bytes long"),
+            Some(_) => {
+                return fault("has a login that is not 1 to 40 of a-z, 0-9 and -, a letter first");
+            }
+        }
+        if !identity.roles.iter().all(|role| roles.contains(role)) {
+            return fault("gives a role that the user does not have: add it to roles");
+        }
+        if !keys.insert((&identity.issuer, &identity.subject)) {
+            return fault("has an identity twice: remove one of them");
+        }
+    }
+    None
 }
 
 pub(super) fn text_of(value: &Value) -> Option<String> {

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::{
+    provider::ProviderAccount,
     record::{Hash, Raw, bool_of, text_of},
     time,
 };
@@ -79,6 +80,20 @@ impl Fields {
         }
     }
 
+    /// The objects in a list, or in a text that is one in JSON.
+    fn list(&mut self, name: &str) -> Vec<Self> {
+        let list = match self.take(name) {
+            Some(Value::String(text)) => serde_json::from_str(&text).unwrap_or_default(),
+            value => value.unwrap_or_default(),
+        };
+        let Value::Array(list) = list else { return Vec::new() };
+        let objects = list.into_iter().filter_map(|item| match item {
+            Value::Object(fields) => Some(Self(fields)),
+            _ => None,
+        });
+        objects.collect()
+    }
+
     /// Whether a time is later than now, or cannot be read.
     fn is_future(&mut self, name: &str, now: Timestamp) -> bool {
         self.take(name).is_some_and(|value| time::parse(&value).is_none_or(|time| time.at > now))
@@ -88,6 +103,25 @@ impl Fields {
 fn joined(first: Option<String>, last: Option<String>) -> Option<String> {
     let words: Vec<_> = [first, last].into_iter().flatten().collect();
     (!words.is_empty()).then(|| words.join(" "))
+}
+
+/// What a system lists as a way to sign in besides providers.
+fn is_own(provider: &str) -> bool {
+    ["email", "phone", "password"].contains(&provider)
+}
+
+/// The accounts in a list at providers.
+fn accounts(
+    list: Vec<Fields>,
+    provider: &str,
+    read: impl Fn(&mut Fields) -> (Option<String>, Option<String>),
+) -> Vec<ProviderAccount> {
+    let account = |mut fields: Fields| {
+        let provider = fields.text(provider).filter(|provider| !is_own(provider))?;
+        let (subject, display) = read(&mut fields);
+        Some(ProviderAccount { provider, subject, display })
+    };
+    list.into_iter().filter_map(account).collect()
 }
 
 fn firebase(fields: &mut Fields) -> Raw {
@@ -104,6 +138,9 @@ fn firebase(fields: &mut Fields) -> Raw {
         created_at: fields.take("createdAt"),
         last_login_at: fields.take("lastSignedInAt").or_else(|| fields.take("lastLoginAt")),
         hash,
+        accounts: accounts(fields.list("providerUserInfo"), "providerId", |account| {
+            (account.text("rawId"), account.text("email"))
+        }),
         ..Raw::default()
     }
 }
@@ -190,6 +227,10 @@ fn pocketbase(fields: &mut Fields) -> Raw {
         created_at: fields.take("created"),
         updated_at: fields.take("updated"),
         hash: hash.map(Hash::Text),
+        // Of another table, which the query adds.
+        accounts: accounts(fields.list("externalAuths"), "provider", |account| {
+            (account.text("providerId"), None)
+        }),
         ..Raw::default()
     }
 }
@@ -212,9 +253,18 @@ fn supabase(fields: &mut Fields, now: Timestamp) -> Raw {
         updated_at: fields.take("updated_at"),
         last_login_at: fields.take("last_sign_in_at"),
         hash: fields.text("encrypted_password").map(Hash::Text),
-        // The secrets of apps are in another table.
-        totp_secret: None,
+        // Of another table, which the query adds. The secrets of apps are in one, too.
+        accounts: accounts(fields.list("identities"), "provider", supabase_identity),
+        ..Raw::default()
     }
+}
+
+/// The subject of an identity, and what the person recognises it by.
+fn supabase_identity(identity: &mut Fields) -> (Option<String>, Option<String>) {
+    let mut data = identity.object("identity_data");
+    let told = ["email", "preferred_username", "user_name"];
+    let display = told.into_iter().find_map(|name| data.text(name));
+    (identity.text("provider_id").or_else(|| data.text("sub")), display)
 }
 
 fn keycloak(fields: &mut Fields) -> Raw {
@@ -259,6 +309,9 @@ fn keycloak(fields: &mut Fields) -> Raw {
         created_at: fields.take("createdTimestamp"),
         hash: password,
         totp_secret,
+        accounts: accounts(fields.list("federatedIdentities"), "identityProvider", |account| {
+            (account.text("userId"), account.text("userName"))
+        }),
         ..Raw::default()
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::credential::password::FirebaseKeys;
+use crate::{credential::password::FirebaseKeys, federation::LoginSet};
 
 const BCRYPT: &str = "$2a$06$m0CrhHm10qJ3lXRY.5zDGO3rS2KdeeWLuGmsfGlMfOxih58VYVfxe";
 const SIGNER_KEY: &str =
@@ -12,7 +12,12 @@ const NOW: Timestamp = Timestamp::from_seconds(1_800_000_000);
 
 fn context() -> Context {
     let firebase = FirebaseKeys::parse(SIGNER_KEY, "Bw==", 8, 14);
-    Context { source: "import".into(), hashes: HashOptions::default(), firebase }
+    Context {
+        source: "import".into(),
+        hashes: HashOptions::default(),
+        firebase,
+        logins: ProviderLogins::new(&[], &LoginSet::default()).unwrap(),
+    }
 }
 
 fn read(system: Option<System>, fields: Value) -> Result<UserRecord, Vec<Fault>> {
@@ -246,7 +251,124 @@ fn exports_of_other_systems_are_read() {
 }
 
 #[test]
-fn a_user_whose_address_or_id_occurs_before_is_bad() {
+fn identities_of_the_own_format_are_checked() {
+    let user = |identities: Value| {
+        read(None, json!({"email": "a@example.com", "roles": "staff", "identities": identities}))
+    };
+    let full = json!({
+        "login": "work", "issuer": "https://sso.example.com", "subject": "1", "display": "ada", "roles": ["staff"],
+        "createdAt": "2024-05-06T07:08:09.123Z", "lastUsedAt": null,
+    });
+    for list in [json!([full]), json!(json!([full]).to_string())] {
+        let identities = user(list).unwrap().identities;
+        let [identity] = &identities[..] else { panic!("one identity") };
+        let read = (identity.login.as_deref(), &*identity.issuer, &*identity.subject);
+        assert_eq!(read, (Some("work"), "https://sso.example.com", "1"));
+        assert_eq!((identity.created_at, identity.last_used_at), (Some(1_714_979_289_123), None));
+        assert_eq!(
+            (identity.display.as_deref(), &identity.roles[..]),
+            (Some("ada"), &["staff".to_owned()][..])
+        );
+    }
+    assert!(user(json!("")).unwrap().identities.is_empty());
+    let of = |subject: &str| json!({"issuer": "https://a.example", "subject": subject});
+    let many: Vec<_> = (0..6).map(|number| of(&number.to_string())).collect();
+    for (identities, problem) in [
+        (json!("x"), "is not a list of objects with issuer and subject"),
+        (json!([{"subject": "1"}]), "is not a list of objects with issuer and subject"),
+        (json!([{"issuer": "google", "subject": "1"}]), "has an issuer that is not a URL"),
+        (json!([of("")]), "has a subject that is not 1 to 255 bytes long"),
+        (json!([of(&"x".repeat(256))]), "has a subject that is not"),
+        (
+            json!([{"issuer": "https://a.example", "subject": "1", "login": "A"}]),
+            "has a login that is not",
+        ),
+        (
+            json!([{"issuer": "https://a.example", "subject": "1", "roles": ["admin"]}]),
+            "gives a role that the user does not have",
+        ),
+        (json!([of("1"), of("2"), of("1")]), "has an identity twice"),
+        (json!(many), "has more than 5 identities"),
+    ] {
+        let faults = user(identities).unwrap_err();
+        let [fault] = &faults[..] else { panic!("{faults:?}") };
+        assert!(fault.field == "identities" && fault.problem.starts_with(problem), "{fault:?}");
+    }
+}
+
+#[test]
+fn identities_in_exports_of_other_systems_are_read() {
+    let email = "ada@example.com";
+    let of_supabase = json!([
+        {"provider": "email", "provider_id": "0190a0a0", "identity_data": {"sub": "0190a0a0"}},
+        {"provider": "google", "provider_id": "1", "identity_data": {"sub": "1", "email": "ada@gmail.com"}},
+        {"provider": "apple", "id": "2", "identity_data": {"sub": "2"}},
+        {"provider": "azure", "provider_id": "3", "identity_data": {"sub": "3"}},
+    ]);
+    let of_pocketbase = json!([
+        {"provider": "google", "providerId": "1"},
+        {"provider": "apple", "providerId": 2},
+        {"provider": "microsoft", "providerId": "3"},
+    ]);
+    for (system, fields, display) in [
+        (
+            System::Keycloak,
+            json!({"email": email, "federatedIdentities": [
+                {"identityProvider": "google", "userId": "1", "userName": "ada@gmail.com"},
+                {"identityProvider": "apple", "userId": "2"},
+                {"identityProvider": "microsoft", "userId": "3", "userName": "ada"},
+            ]}),
+            Some("ada@gmail.com"),
+        ),
+        (
+            System::Supabase,
+            json!({"email": email, "identities": of_supabase.to_string()}),
+            Some("ada@gmail.com"),
+        ),
+        (
+            System::Supabase,
+            json!({"email": email, "identities": of_supabase}),
+            Some("ada@gmail.com"),
+        ),
+        (
+            System::Pocketbase,
+            json!({"email": email, "externalAuths": of_pocketbase.to_string()}),
+            None,
+        ),
+        (
+            System::Firebase,
+            json!({"email": email, "localId": "x", "providerUserInfo": [
+                {"providerId": "password", "rawId": email, "email": email},
+                {"providerId": "google.com", "rawId": "1", "email": "ada@gmail.com"},
+                {"providerId": "apple.com", "rawId": "2"},
+                {"providerId": "microsoft.com", "rawId": "3"},
+            ]}),
+            Some("ada@gmail.com"),
+        ),
+    ] {
+        let (Value::Object(fields), mut notes) = (fields, Notes::default()) else { panic!() };
+        let valid = system.read(fields, NOW).unwrap().validate(&context(), &mut notes).unwrap();
+        let read: Vec<_> = valid
+            .user
+            .identities
+            .iter()
+            .map(|identity| {
+                (identity.issuer.as_str(), identity.subject.as_str(), identity.display.as_deref())
+            })
+            .collect();
+        let expected = [
+            ("https://accounts.google.com", "1", display),
+            ("https://appleid.apple.com", "2", None),
+        ];
+        assert_eq!(read, expected, "{system:?}");
+        let left: Vec<_> =
+            notes.left_out.into_iter().map(|((_, why), count)| (why, count)).collect();
+        assert_eq!(left, [(provider::LeftOut::Microsoft, 1)], "{system:?}");
+    }
+}
+
+#[test]
+fn a_user_whose_address_id_or_identity_occurs_before_is_bad() {
     let user = |line, id: &str, email: &str| Located {
         position: Position::Line(line),
         user: read(None, json!({"id": id, "email": email})).unwrap(),
@@ -262,6 +384,18 @@ fn a_user_whose_address_or_id_occurs_before_is_bad() {
     let bad: Vec<_> = bad.iter().map(|bad| (bad.position, bad.fault.field)).collect();
     assert_eq!(bad, [(Position::Line(3), "id"), (Position::Line(4), "email")]);
     assert_eq!(users.len(), 1);
+    let with_identity = |line, subject: &str| {
+        let identity = json!([{"issuer": "https://a.example", "subject": subject}]);
+        let email = format!("{line}@example.com");
+        let user = read(None, json!({"email": email, "identities": identity})).unwrap();
+        Located { position: Position::Line(line), user, is_id_derived: true }
+    };
+    let mut users = vec![with_identity(2, "1"), with_identity(3, "2"), with_identity(4, "1")];
+    let mut bad = Vec::new();
+    find_duplicates(&mut users, &mut bad);
+    let [bad] = &bad[..] else { panic!("one is bad") };
+    assert_eq!((bad.position, bad.fault.field), (Position::Line(4), "identities"));
+    assert!(bad.fault.problem.starts_with("has one that is the same as that of line 2: "));
 }
 
 #[test]
@@ -324,6 +458,14 @@ fn a_user_whose_id_somebody_else_has_is_bad() {
         user: read(None, json!({"id": id, "email": format!("{line}@example.com")})).unwrap(),
         is_id_derived: id.len() < 36,
     };
+    let mut outcomes = vec![ImportOutcome::IdentityTaken { email: "ada@example.com".into() }];
+    let (mut users, mut bad) = (vec![user(2, "1")], Vec::new());
+    find_taken_ids(&mut users, &mut outcomes, &mut bad);
+    assert!(users.is_empty() && outcomes.is_empty());
+    assert_eq!(bad[0].fault.field, "identities");
+    assert!(
+        bad[0].fault.problem.starts_with("one is that of another user: ada@example.com has it: ")
+    );
     let taken = || ImportOutcome::IdTaken { email: "ada@example.com".into() };
     let mut users =
         vec![user(2, "1"), user(3, "2"), user(4, "0190a0a0-0000-4000-8000-00000000000a")];

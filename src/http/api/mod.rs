@@ -1,6 +1,7 @@
 //! The JSON endpoints, one file each.
 
 pub mod admin;
+pub(super) mod external_login;
 pub(super) mod factor_login;
 pub(super) mod health;
 pub(super) mod invitations;

@@ -9,7 +9,10 @@ use memchr::memchr;
 use crate::{
     clock::Timestamp,
     session::Session,
-    token::cookie::{CookieNames, is_attempt, is_doorwards},
+    token::{
+        cookie::{CookieNames, is_attempt, is_doorwards},
+        external::{ATTEMPT_LIFETIME as LOGIN_ATTEMPT_LIFETIME, PENDING_LIFETIME},
+    },
 };
 
 /// How long a try cookie is kept after the last redirect to the sign-in page. A sign-in form may stay open for a day.
@@ -28,6 +31,25 @@ impl CookieNames {
         // Part of the value distinguishes the names of attempts that begin at the same time.
         let name = format!("{}{}", self.attempt, value.get(..8).unwrap_or(value));
         self.set(&name, value, Some(ATTEMPT_LIFETIME))
+    }
+
+    /// The name of the cookie of an attempt to sign in at another provider. Each has one of its own.
+    pub(in crate::http) fn login_attempt(&self, id: &str) -> String {
+        format!("{}login-{}", self.attempt, id.get(..8).unwrap_or(id))
+    }
+
+    /// The cookie of an attempt with this id.
+    pub(in crate::http) fn set_login_attempt(&self, id: &str, value: &str) -> HeaderValue {
+        self.set(&self.login_attempt(id), value, Some(LOGIN_ATTEMPT_LIFETIME))
+    }
+
+    /// The name of the cookie of an account at another provider that waits to be linked.
+    pub(in crate::http) fn pending_link(&self) -> String {
+        format!("{}link", self.attempt)
+    }
+
+    pub(in crate::http) fn set_pending_link(&self, value: &str) -> HeaderValue {
+        self.set(&self.pending_link(), value, Some(PENDING_LIFETIME))
     }
 
     /// Sets a cookie that names a session. It lasts as long as the session of a person who stays signed in, and else ends

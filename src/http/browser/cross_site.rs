@@ -70,12 +70,18 @@ pub(in crate::http) fn may_use_api(headers: &HeaderMap, is_own: impl Fn(&str) ->
     }
 }
 
-/// Whether a page of another origin may have caused a request to a service on loopback. Programs send neither header. A host name
-/// that is not loopback is that of another site which resolves to this machine.
+/// Whether a request to a service on loopback names it. A host name that is not loopback is that of another site which resolves to
+/// this machine.
+#[cfg(feature = "cli")]
+pub(in crate::http) fn is_for_loopback(headers: &HeaderMap) -> bool {
+    matches!(single(headers, &header::HOST), Single::Value(host) if is_loopback_host(&host_of(host)))
+}
+
+/// Whether a page of another origin may have caused a request to a service on loopback. Programs send neither header.
 #[cfg(feature = "cli")]
 pub(in crate::http) fn is_from_other_site(headers: &HeaderMap) -> bool {
     let Single::Value(host) = single(headers, &header::HOST) else { return true };
-    if !is_loopback_host(&host_of(host)) {
+    if !is_for_loopback(headers) {
         return true;
     }
     let is_own_origin = match single(headers, &header::ORIGIN) {

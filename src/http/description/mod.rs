@@ -134,7 +134,9 @@ impl Tag {
         match self {
             Self::Accounts => "Register, and read, change, export or delete one's own account",
             Self::Login => "Get a token, replace it, and end sessions",
-            Self::Factors => "Second factors and passkeys: log in, prove again, add and remove",
+            Self::Factors => {
+                "Second factors, passkeys and accounts at other providers: log in, prove again, add and remove"
+            }
             Self::Mail => "Links and codes that are sent by mail",
             Self::Invitations => "Invite others to register, where the operator allows it",
             Self::Keys => "API keys: how programs of a person pass guards",

@@ -98,6 +98,7 @@ shared! {
     StepUp 401 [NoStore BearerChallenge] StatusOrFactorMissing, "No valid token, the password is wrong, or the challenge to the caller's factors, which the client answers at `/api/auth/login/factor`";
     InvalidClient 401 [NoStore BasicChallenge] WithCode("invalid_client"), "Unknown client or wrong secret";
     OtherSite 403 [NoStore] Status, "A page of another site has caused the request (`Sec-Fetch-Site` or `Origin`)";
+    UndeclaredOrigin 403 [NoStore] AnyMessage, "`returnTo` is not a URL of a declared origin, or another site has caused the request";
     MayNotRegister 403 [NoStore] ReasonOrStatus(Reason::MayNotRegister), "Registration is not open for this person, or another site has caused the request";
     MayNotInvite 403 [NoStore] ReasonOrStatus(Reason::MayNotInvite), "The user may not invite others, their own address is not verified, or another site has caused the request";
     MayNotInviteWithRoles 403 [NoStore] AnyMessage, "Registration is closed, a role may do more than the caller, or another site has caused the request";
@@ -110,6 +111,7 @@ shared! {
     Taken 409 [NoStore] Taken, "The e-mail address is already registered";
     AlreadyInvited 409 [NoStore] TakenOrReasons(|| vec![Reason::AlreadyInvited]), "The address is registered, or somebody else has invited it";
     FactorConflict 409 [NoStore] Reasons(|| vec![Reason::FactorTaken, Reason::TooManyPasskeys, Reason::LastWayIn]), "The factor exists already, there are 20 passkeys, or it is the last way to sign in";
+    LastWayIn 409 [NoStore] Reasons(|| vec![Reason::LastWayIn]), "It is the last way to sign in";
     TooManyKeys 409 [NoStore] Reasons(|| vec![Reason::TooManyKeys]), "The user has 50 valid keys";
     OrderConflict 409 [NoStore] TakenOrAnyMessage, "The order cannot be carried out: the address is taken, or the user has too many roles";
     NotDone 422 [NoStore] AnyMessage, "The order cannot be carried out. The message says why";

@@ -3,6 +3,7 @@
 
 mod clock;
 mod keys;
+mod logins;
 mod mail;
 mod reset;
 mod sign_in;
@@ -24,7 +25,7 @@ use futures_util::FutureExt;
 use super::{
     Error, Service,
     app::{App, ResponseFuture},
-    browser::cross_site::is_from_other_site,
+    browser::cross_site::{is_for_loopback, is_from_other_site, may_read},
     request_log, service,
 };
 use crate::{
@@ -68,17 +69,28 @@ impl DevService {
 }
 
 fn routes(control: Control) -> Router {
-    Router::new()
+    // A browser is sent there from pages of Doorward and of apps.
+    let visited = Router::new()
+        .route("/dev/logins/{login}/authorize", get(logins::authorize))
+        .layer(from_fn(admit_visitors));
+    let controlled = Router::new()
         .route("/dev/clock", get(clock::show).post(clock::set))
         .route("/dev/mail", get(mail::list).delete(mail::clear))
         .route("/dev/users", get(users::list).post(users::add))
         .route("/dev/users/{user}", patch(users::change).delete(users::delete))
         .route("/dev/sign-in", post(sign_in::sign_in))
+        .route("/dev/logins/{login}", post(logins::expect))
+        .route("/dev/logins/{login}/.well-known/openid-configuration", get(logins::discovery))
+        .route("/dev/logins/{login}/keys", get(logins::keys))
+        .route("/dev/logins/{login}/authorize", post(logins::choose))
+        .route("/dev/logins/{login}/token", post(logins::token))
         .route("/dev/rotate-keys", post(keys::rotate))
         .route("/dev/reset", post(reset::reset))
-        .method_not_allowed_fallback(async || Error::MethodNotAllowed)
         .fallback(async || Error::NotFound)
-        .layer(from_fn(refuse_other_sites))
+        .layer(from_fn(refuse_other_sites));
+    visited
+        .merge(controlled)
+        .method_not_allowed_fallback(async || Error::MethodNotAllowed)
         .layer(from_fn_with_state(control.clone(), request_log::log_request))
         .with_state(control)
 }
@@ -88,6 +100,15 @@ async fn refuse_other_sites(request: Request, next: Next) -> Response {
     match is_from_other_site(request.headers()) {
         true => Error::CrossSite(None).into_response(),
         false => next.run(request).await,
+    }
+}
+
+/// Lets pages of other sites open a page, as those of any provider.
+async fn admit_visitors(request: Request, next: Next) -> Response {
+    let headers = request.headers();
+    match is_for_loopback(headers) && may_read(headers) {
+        true => next.run(request).await,
+        false => Error::CrossSite(None).into_response(),
     }
 }
 

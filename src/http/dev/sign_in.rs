@@ -23,7 +23,7 @@ pub(super) async fn sign_in(
     };
     let doorward = control.server.doorward();
     let user = find(&control, &user).await?;
-    let disabled = || Error::NoSuchUser(Fault::malformed("The user is disabled"));
+    let disabled = || Error::NoSuch("user", Fault::malformed("The user is disabled"));
     let opened = control.server.sign_in(&user).await?.ok_or_else(disabled)?;
     let is_https = doorward.public_base().starts_with("https://");
     let (names, session) = (doorward.cookies().names(is_https), &opened.session);

@@ -56,5 +56,5 @@ pub(super) async fn delete(
 /// The user with this address or id. The error names those that there are.
 pub(super) async fn find(control: &Control, typed: &str) -> Result<User, Error> {
     let found = control.server.user(typed).await?;
-    found.map_err(|unknown| Error::NoSuchUser(Fault::malformed(unknown.to_string())))
+    found.map_err(|unknown| Error::NoSuch("user", Fault::malformed(unknown.to_string())))
 }

@@ -105,6 +105,7 @@ fn in_path<'a>(name: &str, operation: &Operation) -> (&'a str, Value) {
             json!({ "type": "string", "pattern": "^[A-Za-z0-9_:./-]{1,64}$" }),
         ),
         "guard" => ("The name of the guard", text),
+        "login" => ("The name of the login in the settings", text),
         "invitation" => ("The id of an invitation, or the address that it is to", text),
         "decision" => ("The `X-Decision-Id` of the answer", text),
         "kid" => ("The id of the key", text),

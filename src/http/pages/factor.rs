@@ -12,7 +12,7 @@ use super::{
     return_target::{AppTarget, with_target},
     step_up_request::StepUp,
     text::Follows,
-    view::{NewRecoveryCode, Prove, ProveFor, html},
+    view::{LoginButton, NewRecoveryCode, Prove, ProveFor, html},
     visit::{SIGN_IN, Visit, append_cookie},
 };
 use crate::{
@@ -57,6 +57,8 @@ pub(super) struct Prompt<'a> {
     /// Whether the person chose to trust the browser.
     pub(super) trusts: bool,
     pub(super) has_password: bool,
+    /// Other providers that can ask the person again.
+    pub(super) logins: &'a [LoginButton],
 }
 
 /// The page that asks for a second factor.
@@ -90,6 +92,7 @@ pub(super) fn page(
         has_code: holds(FactorKind::Totp) && !resists,
         has_recovery_code: missing.is_some_and(|missing| missing.has_recovery_codes) && !resists,
         has_password: prompt.has_password,
+        logins: prompt.logins,
         follows: visit.caller().and_then(|caller| follows(&caller.user.factors, resists)),
         trusts: destination.step_up.is_none().then_some(prompt.trusts),
         notice: None,
@@ -151,7 +154,7 @@ pub(super) async fn submit_answer(
     match MissingFactor::again(doorward, sealed).await? {
         Some(missing) => {
             let refusal = Some(&refusal);
-            let prompt = Prompt { refusal, is_recovery, trusts, has_password: false };
+            let prompt = Prompt { refusal, is_recovery, trusts, ..Prompt::default() };
             Ok(page(visit, &destination, Some(&missing), &prompt))
         }
         None => Ok(destination.start_again(visit)),

@@ -29,7 +29,8 @@ pub(super) fn seal_path(doorward: &Doorward, path: &str) -> String {
     doorward.cookies().seal_target(&target)
 }
 
-/// A return target to an app whose guard still has its origin, or to the app that embeds the service.
+/// A return target to an app whose guard still has its origin, to one that calls the API from a declared origin, or to the app that
+/// embeds the service.
 pub(in crate::http) struct AppTarget {
     /// As in the URL.
     pub(super) sealed: String,
@@ -42,14 +43,23 @@ pub(in crate::http) struct AppTarget {
 /// A mail shows its link, so it carries a longer URL to the start page of the app instead.
 const MAX_MAILED_URL_BYTES: usize = 700;
 
+/// Sealed twice, it is not quite twice as long.
+const MAX_URL_BYTES_IN_COOKIE: usize = 1500;
+
 impl AppTarget {
     /// Opens a sealed return target. One that is forged, or whose guard no longer has the origin, is ignored.
     pub(super) fn open(doorward: &Doorward, sealed: String) -> Option<Self> {
         let target = doorward.cookies().open_target(&sealed)?;
-        if target.guard.is_empty() {
+        if target.guard.is_empty() && is_own_path(&target.url) {
             let title = doorward.settings().service_name().to_owned();
             let origin = Site::new(doorward.public_base()).origin().to_owned();
-            return is_own_path(&target.url).then_some(Self { sealed, title, origin, target });
+            return Some(Self { sealed, title, origin, target });
+        }
+        if target.guard.is_empty() {
+            let origins = &doorward.settings().cors_origins;
+            let origin = origins.iter().find(|origin| origin.contains(&target.url))?;
+            let (title, origin) = (origin.host().to_owned(), origin.as_str().to_owned());
+            return Some(Self { sealed, title, origin, target });
         }
         let guards = doorward.guards();
         let guard = guards.by_name(&target.guard)?;
@@ -73,7 +83,26 @@ impl AppTarget {
 
     /// Whether it leads to the app that embeds the service.
     fn is_embedding(&self) -> bool {
-        self.target.guard.is_empty()
+        self.target.guard.is_empty() && is_own_path(&self.target.url)
+    }
+
+    /// Where the app takes a code: at the path of its guard, or where it has asked for it itself.
+    fn takes_code_at(&self) -> String {
+        match self.target.guard.is_empty() {
+            true if self.target.url.contains('?') => format!("{}&code=", self.target.url),
+            true => format!("{}?code=", self.target.url),
+            false => format!("{}{APP_SIGN_IN}?code=", self.origin),
+        }
+    }
+
+    /// The return target in a cookie, which holds 4 KB: a longer URL becomes the start page of the app.
+    pub(super) fn for_cookie(&self, doorward: &Doorward) -> String {
+        if self.target.url.len() <= MAX_URL_BYTES_IN_COOKIE {
+            return self.sealed.clone();
+        }
+        let origin = if self.is_embedding() { "" } else { &*self.origin };
+        let target = ReturnTarget { url: format!("{origin}/"), ..self.target.clone() };
+        doorward.cookies().seal_target(&target)
     }
 
     /// The return target for the link of a mail.
@@ -100,10 +129,11 @@ impl AppTarget {
         if !visit.is_in_window {
             return Err(Error::CrossSite(None));
         }
+        let taken_at = self.takes_code_at();
         let Self { origin, target, .. } = self;
         let (doorward, url) = (visit.doorward(), target.url);
         let code = app_sign_in::create_code(doorward, session, attempt, url, &origin)?;
-        Ok(visit.pages.redirect(&format!("{origin}{APP_SIGN_IN}?code={code}")))
+        Ok(visit.pages.redirect(&format!("{taken_at}{code}")))
     }
 }
 

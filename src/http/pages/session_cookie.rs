@@ -3,6 +3,7 @@
 use axum::response::{IntoResponse, Response};
 
 use super::{
+    link_login::LINK,
     return_target::AppTarget,
     visit::{Visit, append_cookie},
 };
@@ -10,6 +11,7 @@ use crate::{
     account::{OpenedSession, first_factor::SignInOptions, sessions},
     http::Error,
     session::{Persistence, Session},
+    token::external::PendingLink,
 };
 
 /// How long the session of a person lasts who chose to stay signed in, or did not.
@@ -29,7 +31,10 @@ impl Visit {
         opened: &OpenedSession,
         app: Option<AppTarget>,
     ) -> Response {
+        let links = |link: &PendingLink| link.user == Some(opened.user.id);
         let response = match app {
+            // They sign in so that they can link it, and go on to the app then.
+            _ if self.pending_link().is_some_and(|link| links(&link)) => self.redirect(LINK),
             // The person is signed in all the same.
             Some(app) => app.redirect(self, &opened.session).unwrap_or_else(Error::into_response),
             None => self.redirect("/account"),

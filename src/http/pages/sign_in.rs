@@ -8,6 +8,7 @@ use super::{
     form_refusal::{AnswerKind, FormFailure, FormRefusal},
     return_target::{AppTarget, with_target},
     session_cookie::persistence,
+    sign_in_with::{buttons, lead_to},
     text::Notice,
     view::{self, Signal, html},
     visit::{SIGN_IN, Visit, Visitor},
@@ -17,7 +18,7 @@ use crate::{
     account::{
         self,
         factor::answer::{Answer, AnswerOptions, AnsweredIn, answer, open_challenge},
-        sign_in::sign_in,
+        sign_in::{elsewhere, sign_in},
     },
     credential::password::Password,
     http::{
@@ -65,6 +66,9 @@ pub(in crate::http) async fn submit(
     // From a page that knows the address already.
     if !form.typed("prefill").is_empty() {
         return Ok(page(&visit, app.as_ref(), &typed, None, None));
+    }
+    if let Some(login) = elsewhere(visit.doorward(), &EmailKey::of(&typed.email)) {
+        return Ok(lead_to(&visit, &login, app.as_ref()));
     }
     let email = form.required("email", |typed| Ok(EmailKey::of(&typed)));
     let password = form.required("password", |typed| Ok(Password::unchecked(typed)));
@@ -161,6 +165,7 @@ fn page_about(
     let signal = relying_party
         .zip(unknown)
         .map(|(relying_party, id)| json(&UnknownCredential::new(&relying_party.id, id)));
+    let logins = buttons(visit.doorward());
     let page = view::SignIn {
         page: visit.context(),
         app: app.map(|app| &*app.title),
@@ -171,6 +176,7 @@ fn page_about(
         has_mail_code: visit.doorward().signs_in_by_mail(),
         passkey: passkey.as_ref().map(|(challenge, options)| (&**challenge, &**options)),
         signal: signal.as_deref().map(Signal::Unknown),
+        logins: &logins,
         has_sign_up: visit.doorward().settings().registration != RegistrationPolicy::Closed,
         notice,
         problem: refusal.into(),

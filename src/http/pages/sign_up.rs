@@ -9,6 +9,7 @@ use super::{
     form_refusal::{FormFailure, FormRefusal},
     return_target::{AppTarget, with_target},
     session_cookie::persistence,
+    sign_in_with::buttons,
     text::{FieldFault, FormError, FormProblem, LinkTo, Message},
     view::{self, InvitationEntry, Signal, html},
     visit::Visit,
@@ -224,7 +225,9 @@ pub(super) fn page_about(
         .passkey_relying_party()
         .zip(unknown)
         .map(|(relying_party, id)| json(&UnknownCredential::new(&relying_party.id, id)));
+    let logins = buttons(visit.doorward());
     let page = view::SignUp {
+        logins: &logins,
         page: visit.context(),
         offers_passkey: is_offered(doorward, typed.has_link || typed.types_invitation),
         signal: signal.as_deref().map(Signal::Unknown),

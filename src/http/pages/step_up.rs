@@ -7,6 +7,7 @@ use super::{
     factor::{Destination, Prompt, page, submit_answer},
     form_refusal::{FormFailure, FormRefusal},
     return_target::{AppTarget, with_target},
+    sign_in_with::buttons_to_ask_again,
     signed_in::{SignedInForm, SignedInVisit},
     step_up_request::{SECURITY_FOR_PASSKEY, StepUp},
     text::{LinkTo, Message},
@@ -86,7 +87,11 @@ async fn ask(
     let has_factor = missing.as_ref().is_some_and(|missing| !missing.factors.is_empty());
     let may_begin_with_password = !needs_passkey || user.factors.contains(FactorKind::SecurityKey);
     let has_password = user.has_password() && may_begin_with_password;
-    if !has_factor && !has_password {
+    let logins = match needs_passkey {
+        true => Vec::new(),
+        false => buttons_to_ask_again(doorward, user.id).await?,
+    };
+    if !has_factor && !has_password && logins.is_empty() {
         let path = match doorward.signs_in_by_mail() {
             true => with_target("/sign-in/code", destination.app.as_ref()),
             false => with_target("/sign-in?other=1", destination.app.as_ref()),
@@ -98,6 +103,6 @@ async fn ask(
         return Ok(visit.message(StatusCode::OK, message, LinkTo::SignIn, &path));
     }
     let missing = missing.filter(|_| has_factor);
-    let prompt = Prompt { refusal, has_password, ..Prompt::default() };
+    let prompt = Prompt { refusal, has_password, logins: &logins, ..Prompt::default() };
     Ok(page(visit, destination, missing.as_ref(), &prompt))
 }

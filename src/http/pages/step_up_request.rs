@@ -22,7 +22,7 @@ pub(super) const SECURITY_FOR_PASSKEY: &str = "/account/security?ask=phr";
 
 /// The pages that people can return to besides an app and the administration, and what they do there. Anything else in a URL
 /// is ignored.
-const PAGES: [(&str, Before); 10] = [
+const PAGES: [(&str, Before); 11] = [
     ("/account", Before::Account),
     (EMAIL, Before::Email),
     (PASSWORD, Before::Password),
@@ -33,6 +33,7 @@ const PAGES: [(&str, Before); 10] = [
     ("/account/security/passkey", Before::Passkey),
     ("/account/security/key", Before::SecurityKey),
     ("/account/security/totp", Before::App),
+    ("/account/security/link", Before::Factors),
 ];
 
 /// What people do on the page that they return to. `None` if they cannot return there.

@@ -29,6 +29,7 @@ use crate::{
     },
     language::Language,
     network::Requester,
+    token::external::PendingLink,
 };
 
 /// A request for a page of this site. One that another site has caused is refused before it is read.
@@ -41,6 +42,8 @@ pub(in crate::http) struct Visit {
     pub(super) is_in_window: bool,
     /// The cookie of a browser that its user trusts.
     pub(super) device: Option<String>,
+    /// The cookie of an account at another provider that waits to be linked.
+    link: Option<String>,
     query: String,
 }
 
@@ -106,10 +109,13 @@ impl Visit {
             Some(Err(AuthError::Unauthenticated(_))) => Visitor::SignedOut,
             Some(Err(AuthError::Store(error))) => return Err(error.into()),
         };
-        let device = cookies::value(headers, &names.device);
-        let device = device.and_then(|value| String::from_utf8(value.to_vec()).ok());
+        let text = |name: &str| {
+            let value = cookies::value(headers, name)?;
+            String::from_utf8(value.to_vec()).ok()
+        };
         Ok(Self {
-            device,
+            device: text(&names.device),
+            link: text(&names.pending_link()),
             language: accept_language(headers),
             is_in_window: is_in_window(headers),
             visitor,
@@ -138,6 +144,11 @@ impl Visit {
             Visitor::SignedIn(caller) => Some(caller),
             Visitor::Anonymous | Visitor::SignedOut => None,
         }
+    }
+
+    /// The account at another provider that waits to be linked.
+    pub(super) fn pending_link(&self) -> Option<PendingLink> {
+        self.doorward().cookies().open_link(self.link.as_ref()?, self.doorward().now())
     }
 
     /// The value of a parameter of the query.

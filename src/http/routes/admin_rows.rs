@@ -6,9 +6,9 @@ use crate::{
     account::order,
     http::{
         api::admin::{
-            audit, backup, credentials, emergency, export, guards, import, imported_hashes,
-            invitations, keys, mail, person, probes, refusals, roles, secure, sessions,
-            signing_keys, status, users,
+            audit, backup, credentials, emergency, export, guards, identities, import,
+            imported_hashes, invitations, keys, mail, person, probes, refusals, roles, secure,
+            sessions, signing_keys, status, users,
         },
         description::{Parameter::*, Shared::*, Tag::*},
         paths::{ADMIN_EXPORT, ADMIN_IMPORT},
@@ -103,6 +103,25 @@ pub(super) fn rows() -> Vec<Route> {
         .answers("The session is ended")
         .id_is("The id of the session")
         .refuses(&[NotAllowed]),
+        api(Get, "/api/admin/users/{user}/identities", Admin(UsersRead), identities::list)
+            .operation("listUserIdentities", Administration)
+            .summary("List the accounts of a user at other providers, by which they sign in")
+            .answers("The accounts, the oldest first"),
+        api(
+            Delete,
+            "/api/admin/users/{user}/identities/{id}",
+            to::<order::RemoveIdentity>(),
+            identities::remove,
+        )
+        .operation("removeUserIdentity", Administration)
+        .summary("Remove an account of a user at another provider")
+        .description(
+            "It signs the user in no longer, also if it was their last way to sign in. The sessions \
+                 that began with it end, and the user is told by mail.",
+        )
+        .answers("It is removed")
+        .id_is("The id of the account")
+        .refuses(&[NotAllowed]),
         api(
             Post,
             "/api/admin/users/{user}/password",
@@ -180,7 +199,7 @@ pub(super) fn rows() -> Vec<Route> {
             )
             .answers(
                 "A line for each user: `added`, `exists`, `differs` with `fields`, \
-                 `emailTaken`, `idTaken` with `email`, `administers` with `roles` (not added: \
+                 `emailTaken`, `idTaken` and `identityTaken` with `email`, `administers` with `roles` (not added: \
                  the query lacks `adminRoles=true`), `invalid` with `problem`. A line `failed` \
                  ends the import",
             )

@@ -3,8 +3,8 @@
 use super::{MayCall::*, Method::*, Route, api, document, guard};
 use crate::http::{
     api::{
-        factor_login, health, invitations, login, logout, look_up, mail_code, me,
-        me::{factors, keys},
+        external_login, factor_login, health, invitations, login, logout, look_up, mail_code, me,
+        me::{factors, identities, keys},
         passkey_origins, refresh, register, reset, sessions, verify, witness,
     },
     description::{Parameter::*, Shared::*, Tag::*},
@@ -57,6 +57,24 @@ pub(super) fn rows() -> Vec<Route> {
             .summary("Begin a login with a passkey alone")
             .answers("What the browser signs. `/api/auth/login/factor` takes it")
             .refuses(&[NotOffered]),
+        api(Post, "/api/auth/login/with/{login}", Anyone, external_login::begin)
+            .operation("beginExternalLogin", Login)
+            .summary("Begin a login at another provider")
+            .description(
+                "Open `url` in the browser of the person. It comes back to `returnTo` with a code, \
+                 whichever way the person has signed in on the pages.",
+            )
+            .answers("Where the browser goes")
+            .refuses(&[UndeclaredOrigin, NotFound]),
+        api(Post, "/api/auth/login/code", Anyone, external_login::exchange)
+            .operation("exchangeLoginCode", Login)
+            .summary("Exchange the code of a login at another provider")
+            .description(
+                "A code counts once, for a minute, and for the app that has begun the login. The token is that of the session \
+                 that the person has in their browser.",
+            )
+            .answers("The user is signed in")
+            .refuses(&[WrongCode]),
         api(Post, "/api/auth/logout", SignedIn, logout::logout)
             .operation("logout", Login)
             .summary("End this session")
@@ -256,6 +274,19 @@ pub(super) fn rows() -> Vec<Route> {
             .summary("Trust a browser no longer")
             .answers("It is removed")
             .id_is("The id of the trusted browser"),
+        api(Get, "/api/me/identities", SignedIn, identities::list)
+            .operation("listIdentities", Factors)
+            .summary("List the user's accounts at other providers, by which they sign in")
+            .answers("The accounts, the oldest first"),
+        api(Delete, "/api/me/identities/{id}", SignedIn, identities::remove)
+            .operation("removeIdentity", Factors)
+            .summary("Remove an account at another provider")
+            .description(
+                "It signs the user in no longer, and the other sessions that began with it end.",
+            )
+            .answers("It is removed")
+            .id_is("The id of the account")
+            .refuses(&[NotRecent, LastWayIn, Throttled]),
         api(Get, "/api/me/activity", SignedIn, me::activity)
             .operation("listActivity", Accounts)
             .summary("List what happened to the account")

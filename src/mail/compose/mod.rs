@@ -112,6 +112,8 @@ pub fn link(site: &str, purpose: Purpose, secret: &OneTimeSecret) -> String {
         Purpose::SignIn => "/sign-in/code/use?code=",
         Purpose::Invitation => "/sign-up?invitation=",
         Purpose::FactorReset => "/factors/reset?code=",
+        // Only its code is used.
+        Purpose::ProveAddress => "/sign-in",
     };
     format!("{}{path}{}", site.trim_end_matches('/'), secret.as_str())
 }
@@ -124,6 +126,8 @@ fn header(name: &'static str, value: &str) -> HeaderValue {
 enum Action<'a> {
     /// Leads to the page that uses a one-time secret, and from there back to an app.
     Use(OneTimeId, Purpose, Option<&'a MailedTarget>),
+    /// There is no button: a person who waits on a page types the code there.
+    Code(OneTimeId, Purpose),
     /// Leads to a page.
     Open(&'static str),
     /// There is no button.
@@ -199,6 +203,15 @@ fn letter<'a>(mail: &'a Mail, texts: &Texts, service: &str) -> Option<(Letter, A
         Message::FactorResetLink { at } => {
             (texts.factor_reset_link(service, time(at)), Action::None)
         }
+        Message::ProveAddress { one_time, login } => {
+            (texts.prove_address(service, login), Action::Code(*one_time, Purpose::ProveAddress))
+        }
+        Message::IdentityLinked { login, at } => {
+            (texts.identity_linked(service, login, time(at)), Action::Open(SECURITY))
+        }
+        Message::IdentityUnlinked { login, at } => {
+            (texts.identity_unlinked(service, login, time(at)), Action::Open(SECURITY))
+        }
         Message::KeyCreated { at } => (texts.key_created(service, time(at)), Action::Open(KEYS)),
         Message::AccountSecured { one_time, at } => {
             let letter = texts.account_secured(service, time(at));
@@ -244,7 +257,7 @@ impl<'a> View<'a> {
         // The operator decides how long an invitation is valid.
         let lifetime = match action {
             Action::Use(_, Purpose::Invitation, _) | Action::Open(_) | Action::None => None,
-            Action::Use(_, purpose, _) => Some(purpose.lifetime()),
+            Action::Use(_, purpose, _) | Action::Code(_, purpose) => Some(purpose.lifetime()),
         };
         let has_code = !matches!(action, Action::Use(_, purpose, _) if !purpose.has_code());
         let (link, code) = match (action, letterhead.site) {
@@ -258,6 +271,9 @@ impl<'a> View<'a> {
                 let back = target.map(|target| format!("&for={}", target.as_str()));
                 let back = back.unwrap_or_default();
                 (site.map(|site| link(site, purpose, &secret) + &back), code)
+            }
+            (Action::Code(id, purpose), _) => {
+                (None, Some(one_time_secrets.code(id, purpose).to_text()))
             }
             (Action::Open(path), Some(site)) => {
                 (Some(format!("{}{path}", site.trim_end_matches('/'))), None)

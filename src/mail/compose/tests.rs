@@ -131,6 +131,10 @@ fn messages(one_time: OneTimeId) -> Vec<(Message, Action<'static>)> {
         (Message::AccountSecured { one_time, at: NOW.millis() }, use_it(Purpose::ResetPassword)),
         (Message::PasswordRemoved { one_time, at: NOW.millis() }, use_it(Purpose::ResetPassword)),
         (Message::SignIn { one_time, target: None }, use_it(Purpose::SignIn)),
+        (
+            Message::ProveAddress { one_time, login: "Example SSO".into() },
+            Action::Code(one_time, Purpose::ProveAddress),
+        ),
         (Message::HasPassword, Action::Open("/sign-in")),
         (Message::AlreadyRegistered, Action::Open("/sign-in")),
         (invitation(None), use_it(Purpose::Invitation)),
@@ -178,6 +182,8 @@ fn factor_messages() -> Vec<(Message, Action<'static>)> {
         (Message::FactorsReset { at }, Action::Open(SECURITY)),
         (Message::FactorResetLink { at }, Action::None),
         (Message::KeyCreated { at }, Action::Open(KEYS)),
+        (Message::IdentityLinked { login: "Example SSO".into(), at }, Action::Open(SECURITY)),
+        (Message::IdentityUnlinked { login: "Example SSO".into(), at }, Action::Open(SECURITY)),
     ]);
     messages
 }
@@ -301,6 +307,7 @@ fn a_mail_has_the_link_and_the_code_of_its_one_time_secret_and_no_other() {
                     (false, false) => Some(mint.secret(*id, *purpose).as_str().to_owned()),
                 },
             ),
+            Action::Code(id, purpose) => (None, Some(mint.code(*id, *purpose).to_text())),
             Action::Open(path) => (Some(format!("{SITE}{path}")), None),
             Action::None => (None, None),
         };
@@ -417,7 +424,7 @@ fn every_message_has_its_own_subject_in_each_language() {
     }
     subjects.sort_unstable();
     subjects.dedup();
-    assert_eq!(subjects.len(), 2 * 26);
+    assert_eq!(subjects.len(), 2 * 29);
 }
 
 #[test]

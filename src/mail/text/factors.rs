@@ -259,4 +259,79 @@ impl Texts {
             reason: self.your_account(service),
         }
     }
+
+    pub fn prove_address(&self, service: &str, login: &str) -> Letter {
+        Letter {
+            subject: self.choose([
+                format!("Your code for {service}"),
+                format!("Ihr Code für {service}"),
+            ]),
+            heading: self.choose(["Confirm this address", "Bestätigen Sie diese Adresse"]),
+            paragraphs: vec![self.choose([
+                format!(
+                    "Somebody has signed in to {service} with {login} and says that this address is theirs. If it is you, go on with this code."
+                ),
+                format!(
+                    "Jemand hat sich bei {service} mit {login} angemeldet und sagt, dass diese Adresse ihm gehört. Wenn Sie das sind, geht es mit diesem Code weiter."
+                ),
+            ])],
+            facts: Vec::new(),
+            button: "",
+            not_you: self.say([
+                "It was not you? Then ignore this mail, and give the code to nobody. Nobody gets in without it.",
+                "Sie waren das nicht? Dann ignorieren Sie diese Mail und geben Sie den Code niemandem. Ohne ihn kommt niemand hinein.",
+            ]),
+            reason: self.address_entered(service),
+        }
+    }
+
+    pub fn identity_linked(&self, service: &str, login: &str, time: String) -> Letter {
+        Letter {
+            subject: self.choose([
+                format!("{login} signs you in to {service}"),
+                format!("{login} meldet Sie bei {service} an"),
+            ]),
+            heading: self.choose(["Account linked", "Konto verknüpft"]),
+            paragraphs: vec![self.choose([
+                format!(
+                    "An account at {login} now signs you in to your account at {service}. If you linked it, you need not do anything."
+                ),
+                format!(
+                    "Ein Konto bei {login} meldet Sie jetzt mit Ihrem Konto bei {service} an. Wenn Sie es verknüpft haben, müssen Sie nichts tun."
+                ),
+            ])],
+            facts: self.at(time),
+            button: self.choose(["Show your security settings", "Ihre Sicherheit ansehen"]),
+            not_you: self.say([
+                "It was not you? Then remove the link now, end all other sessions and change your password.",
+                "Sie waren das nicht? Dann entfernen Sie die Verknüpfung jetzt, beenden Sie alle anderen Sitzungen und ändern Sie Ihr Passwort.",
+            ]),
+            reason: self.your_account(service),
+        }
+    }
+
+    pub fn identity_unlinked(&self, service: &str, login: &str, time: String) -> Letter {
+        Letter {
+            subject: self.choose([
+                format!("{login} no longer signs you in to {service}"),
+                format!("{login} meldet Sie nicht mehr bei {service} an"),
+            ]),
+            heading: self.choose(["Link removed", "Verknüpfung entfernt"]),
+            paragraphs: vec![self.choose([
+                format!(
+                    "An account at {login} no longer signs you in to your account at {service}. If you removed the link, you need not do anything."
+                ),
+                format!(
+                    "Ein Konto bei {login} meldet Sie nicht mehr mit Ihrem Konto bei {service} an. Wenn Sie die Verknüpfung entfernt haben, müssen Sie nichts tun."
+                ),
+            ])],
+            facts: self.at(time),
+            button: self.choose(["Show your security settings", "Ihre Sicherheit ansehen"]),
+            not_you: self.say([
+                "It was not you? Then end all other sessions and change your password.",
+                "Sie waren das nicht? Dann beenden Sie alle anderen Sitzungen und ändern Sie Ihr Passwort.",
+            ]),
+            reason: self.your_account(service),
+        }
+    }
 }

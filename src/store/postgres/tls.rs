@@ -1,6 +1,6 @@
 //! TLS connections to PostgreSQL, as the connection string asks for them.
 
-use std::io;
+use std::{io, sync::Arc};
 
 use tokio_postgres_rustls::MakeRustlsConnect;
 
@@ -11,7 +11,7 @@ use crate::outbound::tls;
 pub(super) fn connector(url: &PostgresUrl) -> io::Result<MakeRustlsConnect> {
     let unusable = |cause: String| io::Error::other(format!("sslrootcert: {cause}"));
     let issuers = || match url.root_certificates() {
-        Some(file) => tls::issuers_in(file).map_err(unusable),
+        Some(file) => tls::issuers_in(file).map(Arc::new).map_err(unusable),
         None => Some(tls::system_issuers())
             .filter(|issuers| !issuers.is_empty())
             .ok_or_else(|| unusable("no certificate in the system".into())),

@@ -56,7 +56,11 @@ impl Counted {
         let user = store.user_by_email(&key).await.unwrap().unwrap();
         store.newest_user_agents(user.id, NOW, 8).await.unwrap();
         let session = Session::new(user.id, self.client.clone(), NOW, DAY);
-        let kind = EventKind::SignedIn { session: session.id, methods: session.methods.clone() };
+        let kind = EventKind::SignedIn {
+            session: session.id,
+            methods: session.methods.clone(),
+            login: None,
+        };
         let requester = Requester::new(self.client.clone());
         let effects = Effects::from(Event::by_user(user.id, &requester, NOW, kind));
         let written = store.sign_in(SignIn::new(&user, session), &effects).await.unwrap();

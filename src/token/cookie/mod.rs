@@ -7,12 +7,13 @@ mod sealer;
 use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
+use aws_lc_rs::hmac;
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 pub use self::names::{CookieNames, NamesInForce, is_doorwards};
-use self::sealer::Sealer;
+use self::sealer::{Sealer, derive};
 use crate::{
     clock::Timestamp,
     id::{Id, id},
@@ -39,6 +40,11 @@ struct Sealers {
     passkey_setup: Sealer,
     totp_setup: Sealer,
     device: Sealer,
+    login_attempt: Sealer,
+    external_person: Sealer,
+    pending_link: Sealer,
+    /// What the secrets of attempts are derived from.
+    login_secrets: hmac::Key,
     names_on_http: Arc<CookieNames>,
 }
 
@@ -49,6 +55,9 @@ pub(super) enum SealedKind {
     PasskeySetup,
     TotpSetup,
     Device,
+    LoginAttempt,
+    ExternalPerson,
+    PendingLink,
 }
 
 /// What a session cookie or an app cookie names.
@@ -143,6 +152,13 @@ impl Sealers {
             passkey_setup: Sealer::derive(secret, "passkey setup"),
             totp_setup: Sealer::derive(secret, "TOTP setup"),
             device: Sealer::derive(secret, "device cookie"),
+            login_attempt: Sealer::derive(secret, "login attempt"),
+            external_person: Sealer::derive(secret, "external person"),
+            pending_link: Sealer::derive(secret, "pending link"),
+            login_secrets: hmac::Key::new(
+                hmac::HMAC_SHA256,
+                &*derive::<32>(secret, "secrets of login attempts"),
+            ),
             names_on_http: CookieNames::on_http(secret),
         }
     }
@@ -155,6 +171,9 @@ impl Sealers {
             SealedKind::PasskeySetup => &self.passkey_setup,
             SealedKind::TotpSetup => &self.totp_setup,
             SealedKind::Device => &self.device,
+            SealedKind::LoginAttempt => &self.login_attempt,
+            SealedKind::ExternalPerson => &self.external_person,
+            SealedKind::PendingLink => &self.pending_link,
         }
     }
 }
@@ -195,6 +214,12 @@ impl CookieMint {
 
     pub(super) fn open_for(&self, kind: SealedKind, sealed: &str) -> Option<Vec<u8>> {
         self.sealers.load().of(kind).open(sealed, "")
+    }
+
+    /// A secret that only the id and this installation make, for one of the purposes of a login attempt.
+    pub(super) fn login_secret(&self, purpose: &str, id: CodeId) -> String {
+        let input = [purpose.as_bytes(), b" ", id.uuid().as_bytes()].concat();
+        BASE64_URL_SAFE_NO_PAD.encode(hmac::sign(&self.sealers.load().login_secrets, &input))
     }
 
     /// The cookie that names a session on Doorward's own origin.

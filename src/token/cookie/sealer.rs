@@ -11,8 +11,8 @@ pub(super) struct Sealer(cmac::Key);
 
 const KEY_BYTES: usize = 16;
 const TAG_BYTES: usize = 16;
-/// The longest sealed value. A URL of 2 KB with everything else takes 3 KB.
-const MAX_CHARACTERS: usize = 4096;
+/// The longest sealed value. A URL of 2 KB with everything else takes 3 KB, and the most roles that a login gives take 6 KB.
+const MAX_CHARACTERS: usize = 8192;
 
 impl Sealer {
     pub(super) fn derive(secret: &SharedSecret, purpose: &str) -> Self {

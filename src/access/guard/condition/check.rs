@@ -13,10 +13,10 @@ use super::{
     evaluate::Evaluation,
     facts::{REQUEST, Variables},
     limits::{MAX_DEPTH, check_limits},
-    prepare::Prepared,
+    prepare::{Kind, Part, Prepared},
     sample,
     subject::Subject,
-    text_value::to_text,
+    text_value::{ExpressionValue, to_text},
 };
 use crate::spelling::suggest;
 
@@ -34,6 +34,8 @@ pub(super) enum Wanted {
     Truth,
     /// What can be written as a text.
     Text,
+    /// A list of texts.
+    TextList,
 }
 
 impl Wanted {
@@ -41,6 +43,7 @@ impl Wanted {
         match self {
             Self::Truth => matches!(value, Value::Bool(_)),
             Self::Text => to_text(value).is_some(),
+            Self::TextList => matches!(to_text(value), Some(ExpressionValue::List(_))),
         }
     }
 
@@ -48,6 +51,7 @@ impl Wanted {
         match self {
             Self::Truth => "true or false",
             Self::Text => "a text, a number, true or false, or a list of texts",
+            Self::TextList => "a list of texts",
         }
     }
 }
@@ -220,6 +224,9 @@ impl<'p> NameChecker<'p> {
         let Some(fields) = fields.filter(|_| !self.bound.contains(&variable.as_str())) else {
             return Ok(());
         };
+        if self.subject.is_open(variable) {
+            return Ok(());
+        }
         let Some(known) = fields.iter().find(|known| **known == field) else {
             return Err(self.error(expression, self.unreadable_field(variable, field, fields)));
         };
@@ -294,9 +301,70 @@ fn check_types(
         }
         parts.extend(prepared.parts_of(part));
     }
+    if subject == Subject::External
+        && let Some((part, got)) = wrong_result(wanted, whole, prepared, &evaluation)
+    {
+        let message = format!("gives {got}, not {}", wanted.name());
+        return Err(ConditionError { at: position(program, text, part), message });
+    }
     match constant_comparison(program.expression(), &evaluation) {
         Some((part, message)) => Err(ConditionError { at: position(program, text, part), message }),
         None => Ok(()),
+    }
+}
+
+/// The first result of an expression that is never what is wanted, and its type. What reads a claim has no value for a sample, so the
+/// branches of `?:` are looked at one by one, and of operators and macros only what they always give.
+fn wrong_result<'e>(
+    wanted: Wanted,
+    part: &'e IdedExpr,
+    prepared: &Prepared,
+    evaluation: &Evaluation<'_>,
+) -> Option<(&'e IdedExpr, String)> {
+    if let Expr::Call(call) = &part.expr
+        && call.func_name == operators::CONDITIONAL
+        && let [_, then, otherwise] = call.args.as_slice()
+    {
+        let wrong = |branch| wrong_result(wanted, branch, prepared, evaluation);
+        return wrong(then).or_else(|| wrong(otherwise));
+    }
+    let got = match evaluation.resolve(part) {
+        Ok(value) => (!wanted.is(&value)).then(|| value.type_of().to_string()),
+        Err(_) => sure_type(part, prepared)
+            .filter(|got| (*got == "bool") != (wanted == Wanted::Truth))
+            .map(str::to_owned),
+    };
+    got.map(|got| (part, got))
+}
+
+/// `bool` or `list`, if the value is always of this type.
+fn sure_type(part: &IdedExpr, prepared: &Prepared) -> Option<&'static str> {
+    const TRUTHS: [&str; 13] = [
+        operators::EQUALS,
+        operators::NOT_EQUALS,
+        operators::LESS,
+        operators::LESS_EQUALS,
+        operators::GREATER,
+        operators::GREATER_EQUALS,
+        operators::LOGICAL_AND,
+        operators::LOGICAL_OR,
+        operators::LOGICAL_NOT,
+        operators::IN,
+        "startsWith",
+        "endsWith",
+        "contains",
+    ];
+    match &part.expr {
+        Expr::Call(call) if TRUTHS.contains(&call.func_name.as_str()) => Some("bool"),
+        Expr::List(_) => Some("list"),
+        Expr::Ident(name) => match prepared.part(name)? {
+            Part::Loop(a_loop) => match a_loop.kind {
+                Kind::All | Kind::Exists | Kind::ExistsOne => Some("bool"),
+                Kind::Filter | Kind::Map => Some("list"),
+            },
+            _ => None,
+        },
+        _ => None,
     }
 }
 

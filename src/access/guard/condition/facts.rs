@@ -3,11 +3,15 @@
 use std::{borrow::Cow, collections::HashMap, net::IpAddr, sync::OnceLock};
 
 use cel::common::{
-    types::{CelBool, CelInt, CelList, CelMap, CelMapKey, CelNull, CelString, CelTimestamp},
+    types::{
+        CelBool, CelDouble, CelInt, CelList, CelMap, CelMapKey, CelNull, CelString, CelTimestamp,
+        CelUInt,
+    },
     value::{CowVal, Val},
 };
 use chrono::DateTime;
 use percent_encoding::percent_decode_str;
+use serde_json::Value as Json;
 
 use crate::{
     clock::Timestamp,
@@ -30,6 +34,8 @@ pub(super) const INVITER: [Fields; 2] = [("user", &USER), (REQUEST, &["time"])];
 /// What is known about the use of an API key. Outside of guards, `guard` has no field.
 pub(super) const KEY: [Fields; 3] =
     [("key", &["id", "name", "createdAt"]), ("guard", &["name"]), (REQUEST, &REQUEST_FIELDS)];
+/// What is known about somebody who signs in at a provider. What it says of them has any fields.
+pub(super) const EXTERNAL: [Fields; 2] = [(CLAIMS, &[]), (REQUEST, &["address", "time"])];
 
 const USER: [&str; 11] = [
     "id",
@@ -47,6 +53,7 @@ const USER: [&str; 11] = [
 const SESSION: [&str; 6] =
     ["createdAt", "address", "factors", "strength", "phishingResistant", "verifiedAt"];
 pub(super) const REQUEST: &str = "request";
+pub(super) const CLAIMS: &str = "claims";
 const REQUEST_FIELDS: [&str; 6] = ["method", "host", "path", "scheme", "address", "time"];
 
 /// A request whose path is longer or has more segments has no `path` field.
@@ -116,6 +123,14 @@ impl CallerFacts {
         ];
         let guard = guard.map(|name| ("name", owned_text(name)));
         Self::of(("key", fields), ("guard", guard.into_iter().collect()))
+    }
+
+    /// The facts about somebody of whom a provider says this. What is null is absent, and so is a list of anything but texts, numbers
+    /// and booleans: the rest of such a list could satisfy a condition that excludes an element.
+    pub fn of_external(claims: &serde_json::Map<String, Json>) -> Self {
+        let whole = OnceLock::from(claims_map(claims));
+        let claims = Variable { fields: Vec::new(), whole };
+        Self { variables: [(CLAIMS, claims), ("session", Variable::new(Vec::new()))] }
     }
 
     fn of(first: (&'static str, Vec<Field>), second: (&'static str, Vec<Field>)) -> Self {
@@ -285,6 +300,38 @@ fn map<'v>(fields: impl IntoIterator<Item = (&'static str, Box<dyn Val + 'v>)>) 
     let fields: HashMap<_, _> =
         fields.into_iter().map(|(name, value)| (CelMapKey::String(name.into()), value)).collect();
     CelMap::from(fields)
+}
+
+fn claims_map(claims: &serde_json::Map<String, Json>) -> CelMap<'static> {
+    let present = claims.iter().filter_map(|(name, value)| Some((name, claim(value)?)));
+    let fields: HashMap<_, _> =
+        present.map(|(name, value)| (CelMapKey::String(name.clone().into()), value)).collect();
+    CelMap::from(fields)
+}
+
+/// The value of a claim, unless it counts as absent.
+fn claim(value: &Json) -> Option<Box<dyn Val>> {
+    match value {
+        Json::Array(elements) => {
+            let elements: Vec<_> = elements.iter().map(scalar_claim).collect::<Option<_>>()?;
+            Some(Box::new(CelList::from(elements)))
+        }
+        Json::Object(fields) => Some(Box::new(claims_map(fields))),
+        scalar => scalar_claim(scalar),
+    }
+}
+
+fn scalar_claim(value: &Json) -> Option<Box<dyn Val>> {
+    Some(match value {
+        Json::Bool(truth) => Box::new(CelBool::from(*truth)),
+        Json::String(text) => owned_text(text),
+        Json::Number(number) => match (number.as_i64(), number.as_u64()) {
+            (Some(number), _) => Box::new(CelInt::from(number)),
+            (None, Some(number)) => Box::new(CelUInt::from(number)),
+            (None, None) => Box::new(CelDouble::from(number.as_f64()?)),
+        },
+        Json::Null | Json::Array(_) | Json::Object(_) => return None,
+    })
 }
 
 fn text(text: &str, max_bytes: usize) -> Option<Box<dyn Val + '_>> {

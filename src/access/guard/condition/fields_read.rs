@@ -1,12 +1,12 @@
-//! What a condition reads about a caller: whether it depends on an e-mail address without checking that it is verified, and
-//! whether the caller can change what it decides.
+//! What a condition reads about its subject: whether it depends on an e-mail address without checking that it is verified, whether
+//! the caller can change what it decides, and which claims of a provider it needs.
 
 use cel::common::ast::{Expr, IdedExpr, LiteralValue, operators};
 
-use super::children::children_of;
+use super::{children::children_of, facts::CLAIMS};
 
-/// The fields of `user` and `session` that a condition reads, as far as somebody asks.
-#[derive(Clone, Copy, Debug, Default)]
+/// The fields of `user`, `session` and `claims` that a condition reads, as far as somebody asks.
+#[derive(Clone, Debug, Default)]
 pub(super) struct FieldsRead {
     address: bool,
     verified: bool,
@@ -15,6 +15,10 @@ pub(super) struct FieldsRead {
     /// Whether it reads something that people can change by themselves: whether their address is verified, their second
     /// factors, or what their session has proved.
     pub(super) reachable: bool,
+    /// The fields of `claims` that it reads or asks for.
+    claims: Vec<String>,
+    /// Whether it may read any field of `claims`.
+    all_claims: bool,
 }
 
 impl FieldsRead {
@@ -24,13 +28,27 @@ impl FieldsRead {
         read
     }
 
-    /// Whether the condition reads `user.email` or `user.domain`, and not `user.emailVerified`.
-    pub(super) fn trusts_unverified_email(self) -> bool {
+    /// Whether the condition reads an address, and not whether it is verified.
+    pub(super) fn trusts_unverified_email(&self) -> bool {
         self.address && !self.verified
+    }
+
+    /// Whether its value may depend on this field of `claims`.
+    pub(super) fn reads_claim(&self, name: &str) -> bool {
+        self.all_claims || self.claims.iter().any(|read| read == name)
+    }
+
+    /// Whether its value may depend on any field of `claims`.
+    pub(super) fn reads_claims(&self) -> bool {
+        self.all_claims || !self.claims.is_empty()
     }
 
     fn visit(&mut self, expression: &IdedExpr) {
         if let Some(variable) = variable(expression) {
+            if variable == CLAIMS {
+                self.all_claims = true;
+                return;
+            }
             // A whole variable gives access to all its fields.
             self.address |= variable == "user";
             self.reachable = true;
@@ -39,9 +57,11 @@ impl FieldsRead {
         if let Expr::Select(select) = &expression.expr
             && let Some(variable) = variable(&select.operand)
         {
-            // `has(user.email)` is always true and reads no address.
-            if !select.test {
-                self.field(variable, &select.field);
+            match select.test {
+                // It reads no address. A provider may have to be asked for the claim.
+                true if variable == CLAIMS => self.claims.push(select.field.clone()),
+                true => {}
+                false => self.field(variable, &select.field),
             }
             return;
         }
@@ -52,8 +72,13 @@ impl FieldsRead {
     }
 
     fn field(&mut self, variable: &str, name: &str) {
+        if variable == CLAIMS {
+            self.claims.push(name.to_owned());
+        }
         match (variable, name) {
-            ("user", "email" | "domain") => self.address = true,
+            ("user", "email" | "domain") | (CLAIMS, "email") => self.address = true,
+            // How Microsoft says it.
+            (CLAIMS, "email_verified" | "xms_edov") => self.verified = true,
             ("user", "roles") => self.roles = true,
             ("user", "emailVerified") => (self.verified, self.reachable) = (true, true),
             ("user", "factors")
@@ -78,17 +103,17 @@ fn indexed_field(expression: &IdedExpr) -> Option<(&str, &str)> {
     }
 }
 
-/// The name of a variable about the caller.
+/// The name of a variable about the subject.
 fn variable(expression: &IdedExpr) -> Option<&str> {
     match &expression.expr {
-        Expr::Ident(name) if name == "user" || name == "session" => Some(name),
+        Expr::Ident(name) if ["user", "session", CLAIMS].contains(&name.as_str()) => Some(name),
         _ => None,
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::Condition;
+    use super::super::{Condition, Subject};
 
     #[test]
     fn a_condition_that_reads_an_address_and_not_whether_it_is_verified_is_found() {
@@ -129,6 +154,41 @@ mod tests {
         ] {
             let condition = Condition::parse(text).unwrap_or_else(|error| panic!("{error:?}"));
             assert_eq!(condition.reads_reachable(), reachable, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_claims_that_a_condition_depends_on_are_found() {
+        for (text, read, other) in [
+            (r#"claims.hd == "x""#, "hd", Some("groups")),
+            (r#"claims["hd"] == "x" && has(claims.groups)"#, "groups", Some("amr")),
+            (r#"claims.realm_access.roles == []"#, "realm_access", Some("roles")),
+            (r#"["x"].exists(x, x in claims.groups)"#, "groups", Some("x")),
+            (r#""hd" in claims"#, "hd", None),
+            (r#"claims[claims.key] == "x""#, "hd", None),
+        ] {
+            let condition = Condition::parse_about(Subject::External, text);
+            let condition = condition.unwrap_or_else(|error| panic!("{text}: {error:?}"));
+            assert!(condition.reads_claim(read) && condition.reads_claims(), "{text}");
+            assert_eq!(condition.reads_claim(other.unwrap_or("any")), other.is_none(), "{text}");
+        }
+        let condition = Condition::parse_about(Subject::External, "request.time.getHours() > 5");
+        assert!(!condition.unwrap().reads_claims());
+    }
+
+    #[test]
+    fn an_unverified_claim_of_an_address_is_found() {
+        for (text, trusts) in [
+            (r#"claims.email.endsWith("@example.com")"#, true),
+            (r#"claims["email"] == "a@example.com" && claims.hd == "x""#, true),
+            (r#"claims.email == "a" && claims.email_verified"#, false),
+            (r#"claims.email == "a" && claims.xms_edov == true"#, false),
+            ("has(claims.email)", false),
+            (r#"claims.hd == "example.com""#, false),
+        ] {
+            let condition = Condition::parse_about(Subject::External, text);
+            let condition = condition.unwrap_or_else(|error| panic!("{text}: {error:?}"));
+            assert_eq!(condition.trusts_unverified_email(), trusts, "{text}");
         }
     }
 }

@@ -5,6 +5,7 @@ use cel::common::ast::{EntryExpr, Expr, IdedExpr, LiteralValue, operators};
 
 use super::{
     ConditionError,
+    facts::CLAIMS,
     prepare::{Kind, Part, Prepared},
     subject::Subject,
 };
@@ -69,11 +70,13 @@ impl<'p> Count<'p> {
             Expr::Call(call) => {
                 match (call.func_name.as_str(), call.args.as_slice()) {
                     ("split", arguments) => self.check_split(part, arguments, in_macro)?,
-                    (operators::ADD, [one, other]) => {
+                    // A text joins nothing but another text, and copies neither.
+                    (operators::ADD, [one, other]) if !is_text(one) && !is_text(other) => {
                         self.check_copied(one, "`+` does not join lists")?;
                         self.check_copied(other, "`+` does not join lists")?;
                     }
-                    (operators::IN, [element, _]) => {
+                    // A claim is not copied there, and what it is compared with is no list.
+                    (operators::IN, [element, _]) if !is_claim(element) => {
                         self.check_copied(element, "the left side of `in` cannot be a list")?;
                     }
                     _ => {}
@@ -128,6 +131,10 @@ impl<'p> Count<'p> {
 
     /// Copying a list takes many times as long as reading it.
     fn check_copied(&self, part: &'p IdedExpr, limit: &str) -> Result<(), Exceeded<'p>> {
+        if is_claim(part) {
+            let message = format!("{limit}, and a claim may be one: write string(…) around it");
+            return Err((part, message));
+        }
         if self.may_be_list(part) {
             let message = format!("{limit}: look for single elements, with `in` or exists()");
             return Err((part, message));
@@ -137,6 +144,9 @@ impl<'p> Count<'p> {
 
     /// Whether the value may be a list or a map. The variable of a macro is neither, because lists contain none.
     fn may_be_list(&self, part: &IdedExpr) -> bool {
+        if is_claim(part) {
+            return true;
+        }
         match &part.expr {
             Expr::List(_) | Expr::Map(_) | Expr::Struct(_) | Expr::Comprehension(_) => true,
             Expr::Ident(name) => match self.prepared.part(name) {
@@ -219,6 +229,42 @@ impl<'p> Count<'p> {
     }
 }
 
+/// Whether it is a claim, or something in one: it may be a list or a map. The elements of such lists are neither.
+fn is_claim(part: &IdedExpr) -> bool {
+    let is_or_has_claims = |part: &IdedExpr| match &part.expr {
+        Expr::Ident(name) => name == CLAIMS,
+        _ => is_claim(part),
+    };
+    match &part.expr {
+        Expr::Select(select) => !select.test && is_or_has_claims(&select.operand),
+        Expr::Call(call) => match (call.func_name.as_str(), call.args.as_slice()) {
+            (operators::INDEX, [operand, index]) => {
+                !matches!(&index.expr, Expr::Literal(LiteralValue::Int(_)))
+                    && is_or_has_claims(operand)
+            }
+            (operators::CONDITIONAL, [_, then, otherwise]) => {
+                is_or_has_claims(then) || is_or_has_claims(otherwise)
+            }
+            ("dyn", [value]) => is_or_has_claims(value),
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+/// Whether its value is a text, if it has one.
+fn is_text(part: &IdedExpr) -> bool {
+    match &part.expr {
+        Expr::Literal(literal) => matches!(literal, LiteralValue::String(_)),
+        Expr::Call(call) => match (call.func_name.as_str(), call.args.as_slice()) {
+            (operators::ADD, [one, other]) => is_text(one) || is_text(other),
+            ("string", _) => true,
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
 impl Tally {
     fn add(&mut self, is_call: bool) {
         self.parts += 1;
@@ -262,7 +308,7 @@ fn is_counted_call(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Condition, sample};
+    use super::super::{Condition, Subject, sample};
 
     fn refusal(text: &str) -> String {
         match Condition::parse(text) {
@@ -310,6 +356,49 @@ mod tests {
         ] {
             let message = refusal(text);
             assert!(message.contains(limit), "{text}: {message}");
+        }
+    }
+
+    #[test]
+    fn a_claim_may_be_a_list_and_is_not_copied() {
+        for (text, limit) in [
+            (
+                "claims.a + claims.b == []",
+                "`+` does not join lists, and a claim may be one: write string(…)",
+            ),
+            (r#"["x"] + claims.groups == []"#, "`+` does not join lists"),
+            (r#"claims["a"] + claims.b.c == []"#, "`+` does not join lists"),
+            ("[claims.a] == []", "a list cannot contain lists, and a claim may be one"),
+            ("[claims] == []", "a list cannot contain lists"),
+            ("[claims.a.b.c] == []", "a list cannot contain lists"),
+            (r#"{"a": claims.a} == {}"#, "a list cannot contain lists"),
+            ("[true ? claims.a : 1] == []", "a list cannot contain lists"),
+            ("[dyn(claims).a] == []", "a list cannot contain lists"),
+            ("claims.a.map(x, claims.b) == []", "a list cannot contain lists"),
+            ("claims in [1]", "the left side of `in` cannot be a list"),
+            ("claims.a.exists(a, claims.b.exists(b, a == b))", "a macro inside of a macro"),
+            ("claims.a.split(claims.b).size() == 1", "as many pieces as a text has bytes"),
+        ] {
+            let error = Condition::parse_about(Subject::External, text).unwrap_err();
+            assert!(
+                error.message.starts_with(limit) || error.message.contains(limit),
+                "{text}: {}",
+                error.message
+            );
+        }
+        for text in [
+            r#"claims.tid in ["a", "b"]"#,
+            r#"claims.groups.exists(g, g in ["a", "b"] && g in claims.others)"#,
+            r#""team:" + claims.team == "team:x" && claims.a + "b" + claims.c == "x""#,
+            r#"string(claims.a) + string(claims.b) == "x""#,
+            r#"[string(claims.a), claims.groups[0]] == []"#,
+            r#"claims.groups.map(g, "team:" + g) == []"#,
+            "claims.groups.map(g, g + g) == [] && claims.groups.map(g, g) == []",
+            "[has(claims.a)] == []",
+            r#"claims.scope.split(" ", 16).exists(s, s == "x")"#,
+        ] {
+            let parsed = Condition::parse_about(Subject::External, text);
+            assert!(parsed.is_ok(), "{text}: {:?}", parsed.err());
         }
     }
 

@@ -47,7 +47,7 @@ pub use self::{
     text_value::ExpressionValue,
 };
 
-/// A boolean expression over `user`, `session` and `request`.
+/// A boolean expression over the variables of its subject.
 pub struct Condition {
     text: String,
     prepared: Prepared,
@@ -118,9 +118,19 @@ impl Condition {
         !self.request_fields.is_empty()
     }
 
-    /// Whether it reads the user's e-mail address but not `user.emailVerified`. Anybody can register any address.
+    /// Whether it reads an e-mail address but not whether it is verified. Anybody can register any address.
     pub fn trusts_unverified_email(&self) -> bool {
         self.fields_read.trusts_unverified_email()
+    }
+
+    /// Whether its result may depend on this field of `claims`.
+    pub fn reads_claim(&self, name: &str) -> bool {
+        self.fields_read.reads_claim(name)
+    }
+
+    /// Whether its result may depend on any field of `claims`.
+    pub fn reads_claims(&self) -> bool {
+        self.fields_read.reads_claims()
     }
 
     /// Whether it reads `user.roles`, which only the operator grants.

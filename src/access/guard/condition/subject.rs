@@ -1,7 +1,7 @@
 //! Whom a condition decides about, and so what it can read.
 
 use super::{
-    facts::{CALLER, CallerFacts, INVITER, KEY, REGISTRANT},
+    facts::{CALLER, CLAIMS, CallerFacts, EXTERNAL, INVITER, KEY, REGISTRANT},
     prepare::PatternLimit,
     sample,
 };
@@ -17,6 +17,8 @@ pub enum Subject {
     Inviter,
     /// Who uses an API key.
     Key,
+    /// Who signs in at another provider, by what it says of them.
+    External,
 }
 
 impl Subject {
@@ -24,7 +26,9 @@ impl Subject {
     pub(super) fn pattern_limit(self) -> PatternLimit {
         match self {
             Self::Key => PatternLimit::Together(64 << 10),
-            Self::Caller | Self::Registrant | Self::Inviter => PatternLimit::Each(1 << 20),
+            Self::Caller | Self::Registrant | Self::Inviter | Self::External => {
+                PatternLimit::Each(1 << 20)
+            }
         }
     }
 
@@ -35,12 +39,19 @@ impl Subject {
             Self::Registrant => &REGISTRANT,
             Self::Inviter => &INVITER,
             Self::Key => &KEY,
+            Self::External => &EXTERNAL,
         }
     }
 
     /// Whether any condition has a variable of this name.
     pub(super) fn is_variable(name: &str) -> bool {
-        [Self::Caller, Self::Key].iter().any(|subject| subject.fields(name).is_some())
+        let all = [Self::Caller, Self::Key, Self::External];
+        all.iter().any(|subject| subject.fields(name).is_some())
+    }
+
+    /// Whether a condition may read any field of this variable, because a provider chooses which there are.
+    pub(super) fn is_open(self, variable: &str) -> bool {
+        self == Self::External && variable == CLAIMS
     }
 
     /// The fields of a variable.
@@ -57,6 +68,8 @@ impl Subject {
             Self::Registrant => CallerFacts::of_registrant(&user.name, &user.email),
             Self::Inviter => CallerFacts::of_user(&user),
             Self::Key => CallerFacts::of_key(&sample::api_key(), Some("wiki")),
+            // Nothing is known of the types of claims.
+            Self::External => CallerFacts::of_external(&serde_json::Map::new()),
         }
     }
 
@@ -67,6 +80,7 @@ impl Subject {
             Self::Registrant => "when somebody registers",
             Self::Inviter => "when a user invites somebody",
             Self::Key => "when a key is used",
+            Self::External => "when somebody signs in at a provider",
         }
     }
 }
@@ -163,5 +177,104 @@ mod tests {
         let facts = Subject::Registrant.sample_facts();
         assert!(condition.holds(&facts, &RequestFacts::at(sample::NOW)).is_err());
         assert!(Condition::parse("user.disabled || true").is_ok());
+    }
+
+    fn external(text: &str, claims: &str) -> Result<(), super::super::Unsatisfied> {
+        let condition = Condition::parse_about(Subject::External, text);
+        let condition = condition.unwrap_or_else(|error| panic!("{text}: {error:?}"));
+        let claims = serde_json::from_str(claims).unwrap();
+        let address = Some([192, 0, 2, 9].into());
+        let request = RequestFacts { address, ..RequestFacts::at(sample::NOW) };
+        condition.holds(&CallerFacts::of_external(&claims), &request)
+    }
+
+    const CLAIMED: &str = r#"{
+        "hd": "example.com", "email": "ada@example.com", "email_verified": true, "age": 37, "score": 1.5,
+        "big": 18446744073709551615, "groups": ["staff", "acme/x"], "levels": [1, 2], "gone": null,
+        "realm_access": { "roles": ["admin"] }, "address": { "country": { "code": "DE" } },
+        "https://example.com/team": "blue", "nested": [["a"]], "maps": [{ "a": 1 }]
+    }"#;
+
+    #[test]
+    fn a_condition_reads_any_claim_at_any_depth() {
+        for text in [
+            r#"claims.hd == "example.com" && claims["hd"] == "example.com""#,
+            r#"claims.email_verified && claims.email.endsWith("@example.com")"#,
+            "claims.email_verified == true && claims.age > 18 && claims.score == 1.5",
+            "claims.big > 9223372036854775807u",
+            r#""staff" in claims.groups && !("boss" in claims.groups) && 2 in claims.levels"#,
+            r#"claims.groups.exists(g, g == "staff") && claims.groups.all(g, g.size() > 1)"#,
+            r#"claims.groups.filter(g, g.startsWith("acme/")).size() == 1"#,
+            r#""admin" in claims.realm_access.roles"#,
+            r#"claims.realm_access["roles"].exists_one(r, r == "admin")"#,
+            r#"claims.address.country.code in ["DE", "AT"]"#,
+            r#"claims["https://example.com/team"] == "blue""#,
+            r#"has(claims.hd) && !has(claims.nothing) && "hd" in claims && !("x" in claims)"#,
+            r#"claims.exists(name, name == "hd") && size(claims.realm_access) == 1"#,
+            r#"claims.groups[0] == "staff" && claims.groups == ["staff", "acme/x"]"#,
+            r#"request.address.inNetwork("192.0.2.0/24") && request.time.getFullYear() == 2027"#,
+            r#""at " + claims.hd == "at example.com" && claims.hd + "!" == "example.com!""#,
+        ] {
+            assert_eq!(external(text, CLAIMED), Ok(()), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_absent_claim_satisfies_no_condition() {
+        use super::super::Unsatisfied::Error;
+        for text in [
+            r#"claims.hd == "example.com""#,
+            r#"claims.hd != "example.com""#,
+            r#"!("banned" in claims.groups)"#,
+            r#"claims.groups.all(g, g != "banned")"#,
+            r#"!claims.groups.exists(g, g == "banned")"#,
+            r#"claims.address.country.code != "US""#,
+            "!claims.suspended",
+        ] {
+            assert_eq!(external(text, "{}"), Err(Error), "{text}");
+        }
+        // What is null, and lists that conditions do not read as a whole.
+        for text in ["claims.gone == null", "size(claims.nested) > 0", "size(claims.maps) > 0"] {
+            assert_eq!(external(text, CLAIMED), Err(Error), "{text}");
+        }
+        // A value of another type.
+        for text in
+            [r#"claims.age.startsWith("3")"#, "claims.hd", "claims.hd.x == 1", "!claims.age"]
+        {
+            assert_eq!(external(text, CLAIMED), Err(Error), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_mistake_in_a_condition_about_claims_is_found() {
+        for (text, at, message) in [
+            (r#"claim.hd == "x""#, 0, "claim: did you mean claims?"),
+            (
+                r#"true && user.email == "x""#,
+                8,
+                "user: cannot be read when somebody signs in at a provider (there are claims and request)",
+            ),
+            (
+                r#"request.path == "/""#,
+                7,
+                "request.path: cannot be read when somebody signs in at a provider (request has address, time)",
+            ),
+            (r#"claims.hd.lowr() == "x""#, 14, "lowr(): did you mean lower()?"),
+            (
+                r#"claims.groups.exists(g, x == g)"#,
+                24,
+                "x: unknown variable (there are claims and request)",
+            ),
+            (r#"claims.hd == "x" ? true : "no""#, 26, "gives string, not true or false"),
+            (r#"claims.groups.map(g, g)"#, 17, "gives list, not true or false"),
+            (r#"claims.a && 1 + "a" == 2"#, 9, "Unsupported binary operator"),
+        ] {
+            let (found, text_of) = error(Subject::External, text);
+            assert!(text_of.starts_with(message), "{text}: {text_of}");
+            assert_eq!(found, at, "{text}: {text_of}");
+        }
+        assert!(
+            error(Subject::Caller, r#"claims.hd == "x""#).1.starts_with("claims: unknown variable")
+        );
     }
 }

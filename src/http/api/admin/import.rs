@@ -1,7 +1,10 @@
 //! `POST /api/admin/import`: adds users of another system. Each line of the body is a user, and each line of the answer says what came
 //! of one. The body is a stream, of which only some lines are in memory. Lines are imported in batches, each in one transaction.
 
-use std::time::{Duration, Instant};
+use std::{
+    collections::BTreeSet,
+    time::{Duration, Instant},
+};
 
 use axum::{
     body::{Body, BodyDataStream},
@@ -18,7 +21,7 @@ use zeroize::Zeroizing;
 use crate::{
     Doorward,
     account::{
-        import::{self, ImportOptions, Imported, UserToImport},
+        import::{self, IdentityToImport, ImportOptions, Imported, UserToImport},
         order::ImportUsers,
     },
     clock::Timestamp,
@@ -27,6 +30,7 @@ use crate::{
         totp::TotpSecret,
     },
     event::Actor,
+    federation::{Login, printable},
     http::{
         Error,
         admin::Admin,
@@ -38,7 +42,8 @@ use crate::{
         spooled::JSON_LINES,
         standing::Standing,
     },
-    user::{Email, MAX_ROLES, Name, Role, Roles, User},
+    store::MAX_IDENTITIES,
+    user::{Email, Identity, IdentityId, MAX_ROLES, Name, Role, Roles, User},
 };
 
 /// A user of another system. The fields are those of an export.
@@ -69,6 +74,54 @@ pub struct UserRecord {
     /// The secret of an authenticator app, in base32.
     #[serde(default)]
     pub totp_secret: Option<Zeroizing<String>>,
+    /// The accounts at other providers by which the user signs in.
+    #[serde(default)]
+    pub identities: Vec<IdentityRecord>,
+}
+
+/// An account at another provider by which an imported user signs in.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct IdentityRecord {
+    /// The name of its login. Without one, it is the login with this issuer.
+    #[serde(default)]
+    pub login: Option<String>,
+    pub issuer: String,
+    pub subject: String,
+    /// What the person recognises it by; the subject, if there is nothing better.
+    #[serde(default)]
+    pub display: Option<String>,
+    /// Those of the user's roles that they have only by it, until they sign in with it.
+    #[serde(default)]
+    pub roles: Vec<String>,
+    /// When it was linked, and last used; as above.
+    #[serde(default, serialize_with = "to_text", deserialize_with = "from_text")]
+    pub created_at: Option<i64>,
+    #[serde(default, serialize_with = "to_text", deserialize_with = "from_text")]
+    pub last_used_at: Option<i64>,
+}
+
+/// The most bytes of an issuer, as long as one in the settings can be.
+const MAX_ISSUER: usize = 512;
+/// The most bytes of a subject, as OpenID Connect has it.
+const MAX_SUBJECT: usize = 255;
+
+impl IdentityRecord {
+    /// What is not valid, whoever has it.
+    pub fn fault(&self) -> Option<&'static str> {
+        let Self { login, issuer, subject, .. } = self;
+        let is_url = issuer.starts_with("https://") || issuer.starts_with("http://");
+        let is_visible = issuer.bytes().all(|byte| byte.is_ascii_graphic());
+        let has_name = login.as_deref().is_none_or(Login::is_name);
+        let is_subject = (1..=MAX_SUBJECT).contains(&subject.len()) && !subject.contains('\0');
+        [
+            (is_url && is_visible && issuer.len() <= MAX_ISSUER, "issuer"),
+            (is_subject, "subject"),
+            (has_name, "login"),
+        ]
+        .into_iter()
+        .find_map(|(is_valid, field)| (!is_valid).then_some(field))
+    }
 }
 
 /// Times are RFC 3339, as in an export.
@@ -109,6 +162,10 @@ pub enum ImportOutcome {
     IdTaken {
         email: String,
     },
+    /// The user was not added, because the user with this address has one of the identities.
+    IdentityTaken {
+        email: String,
+    },
     /// The user was not added, because these roles administer: such users are added if the query has `adminRoles=true`.
     Administers {
         roles: Vec<String>,
@@ -130,6 +187,9 @@ impl From<Imported> for ImportOutcome {
             Imported::Exists => Self::Exists,
             Imported::EmailTaken => Self::EmailTaken,
             Imported::IdTaken(email) => Self::IdTaken { email: email.as_str().to_owned() },
+            Imported::IdentityTaken(email) => {
+                Self::IdentityTaken { email: email.as_str().to_owned() }
+            }
             Imported::Administers(roles) => Self::Administers { roles },
             Imported::BeyondAuthority => Self::Invalid { problem: ROLE_BEYOND_AUTHORITY.into() },
             Imported::Differs(fields) => {
@@ -348,7 +408,53 @@ fn to_user(doorward: &Doorward, record: &UserRecord) -> Result<UserToImport, &'s
     user.last_login_at = record.last_login_at.map(Timestamp::from_millis);
     let totp = record.totp_secret.as_ref().map(|secret| TotpSecret::from_base32(secret));
     let totp = totp.map(|secret| secret.ok_or("totpSecret")).transpose()?;
-    Ok(UserToImport { user, totp, is_created_at_known: record.created_at.is_some() })
+    let identities = to_identities(doorward, &user, &record.identities)?;
+    let is_created_at_known = record.created_at.is_some();
+    Ok(UserToImport { user, totp, identities, is_created_at_known })
+}
+
+/// The identities in a record, or what is not valid.
+fn to_identities(
+    doorward: &Doorward,
+    user: &User,
+    records: &[IdentityRecord],
+) -> Result<Vec<IdentityToImport>, &'static str> {
+    let mut keys = BTreeSet::new();
+    if records.len() > MAX_IDENTITIES
+        || !records.iter().all(|record| keys.insert((&record.issuer, &record.subject)))
+    {
+        return Err("identities");
+    }
+    records.iter().map(|record| to_identity(doorward, user, record)).collect()
+}
+
+fn to_identity(
+    doorward: &Doorward,
+    user: &User,
+    record: &IdentityRecord,
+) -> Result<IdentityToImport, &'static str> {
+    match record.fault() {
+        None => {}
+        Some("issuer") => return Err("identities.issuer"),
+        Some("subject") => return Err("identities.subject"),
+        Some(_) => return Err("identities.login"),
+    }
+    let declared = || Some(doorward.logins().by_issuer(&record.issuer)?.name.clone());
+    let login = record.login.clone().or_else(declared).ok_or("identities.login")?;
+    let gives: Option<Roles> = record.roles.iter().map(|role| Role::parse(role)).collect();
+    let gives = gives.filter(|gives| gives.iter().all(|role| user.roles.contains(role)));
+    let display = record.display.as_deref().map(printable).filter(|display| !display.is_empty());
+    let identity = Identity {
+        id: IdentityId::random(),
+        user_id: user.id,
+        issuer: record.issuer.clone(),
+        subject: record.subject.clone(),
+        login,
+        display: display.unwrap_or_else(|| printable(&record.subject)),
+        created_at: record.created_at.map_or_else(|| doorward.now(), Timestamp::from_millis),
+        last_used_at: record.last_used_at.map(Timestamp::from_millis),
+    };
+    Ok(IdentityToImport { identity, gives: gives.ok_or("identities.roles")? })
 }
 
 /// The lines of a body.

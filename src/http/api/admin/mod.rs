@@ -7,6 +7,7 @@ pub mod credentials;
 pub mod emergency;
 pub mod export;
 pub mod guards;
+pub mod identities;
 pub mod import;
 pub mod imported_hashes;
 pub mod invitations;

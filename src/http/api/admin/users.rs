@@ -19,6 +19,7 @@ use crate::{
     account::{
         NewUser,
         factor_list::{self, FactorInfo, TrustedDeviceInfo},
+        identity_list::{self, IdentityInfo},
         key_list::ApiKeyInfo,
         keys,
         order::{AddUser, Delete, Edit},
@@ -92,16 +93,25 @@ pub struct Held {
     /// The API keys of the user that have not ended.
     #[serde(default)]
     pub api_keys: Vec<ApiKeyInfo>,
+    /// The accounts of the user at other providers.
+    #[serde(default)]
+    pub identities: Vec<IdentityInfo>,
 }
 
 impl Held {
-    fn new(sessions: Vec<SessionInfo>, held: &HeldFactors, keys: Vec<ApiKey>) -> Self {
+    fn new(
+        sessions: Vec<SessionInfo>,
+        held: &HeldFactors,
+        keys: Vec<ApiKey>,
+        identities: Vec<IdentityInfo>,
+    ) -> Self {
         Self {
             sessions,
             factors: factor_list::factors(held),
             recovery_codes: held.recovery_codes,
             trusted_devices: factor_list::trusted_devices(held),
             api_keys: keys.into_iter().map(ApiKeyInfo::from).collect(),
+            identities,
         }
     }
 }
@@ -200,7 +210,8 @@ pub(in crate::http) async fn show(
     let sessions = sessions.into_iter().map(SessionInfo::from).collect();
     let held = doorward.store().factors_of(&user, doorward.now()).await?;
     let keys = keys::valid_of_user(&doorward, user.id).await?;
-    let held = Held::new(sessions, &held, keys);
+    let identities = identity_list::list(&doorward, user.id).await?;
+    let held = Held::new(sessions, &held, keys, identities);
     let shown = ShownUser { user: UserInfo::from(&user), held };
     Ok(Tagged::new(&user, NoStore(StatusCode::OK, shown)))
 }

@@ -5,6 +5,7 @@ mod change;
 mod delete;
 mod export;
 pub(crate) mod factors;
+pub(crate) mod identities;
 pub(crate) mod keys;
 mod password;
 mod pending_email;

@@ -145,6 +145,16 @@ texts! {
         second_factors_removed: "Second factors removed", "Entfernte zweite Faktoren";
         earlier_addresses: "Earlier addresses", "Frühere Adressen";
         mailed_to: "Mailed to", "Verschickt an";
+        user_logins: "Accounts at other providers", "Konten bei anderen Anbietern";
+        logins_explanation:
+            "By these, too, the person signs in.",
+            "Auch damit meldet sich die Person an.";
+        other_account: "Account", "Konto";
+        linked: "Linked", "Verknüpft";
+        no_logins: "No other account signs the person in.", "Kein anderes Konto meldet die Person an.";
+        remove_login_question:
+            "It signs the person in no longer, and the sessions that began with it end. If there is no other way to sign in, give the person a reset code. They are told by mail.",
+            "Es meldet die Person nicht mehr an, und die Sitzungen, die damit begannen, enden. Bleibt kein anderer Weg, geben Sie der Person einen Code zum Zurücksetzen. Sie erfährt davon per E-Mail.";
         user_keys: "API keys", "API-Schlüssel";
         user_keys_explanation:
             "With them, the person’s programs pass guards. Ending sessions leaves them.",

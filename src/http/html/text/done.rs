@@ -46,6 +46,9 @@ done! {
     OnlySessionsEnded "only-sessions":
         "All sessions have ended. The person’s API keys still count: “Secure the account” ends them, too.",
         "Alle Sitzungen sind beendet. Die API-Schlüssel der Person gelten weiter: „Konto sichern“ beendet auch sie.";
+    LoginRemoved "login-removed":
+        "The account there signs the person in no longer.",
+        "Das Konto dort meldet die Person nicht mehr an.";
     PasswordSet "password":
         "The password is set, and all sessions have ended.",
         "Das Passwort ist gesetzt, und alle Sitzungen sind beendet.";

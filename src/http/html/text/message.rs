@@ -68,6 +68,10 @@ pub enum Message {
     SignUpMailed,
     /// A person who is not signed in here has confirmed their address.
     EmailVerified,
+    /// People with an address of this domain sign in elsewhere.
+    SignInElsewhere,
+    /// The address that another provider vouches for has an account, which is not linked.
+    LinkFirst,
 }
 
 /// The words of a message.
@@ -86,6 +90,20 @@ impl Texts {
                 let heading = self.language.choose(["Too many attempts", "Zu viele Versuche"]);
                 return MessageText { heading, explanation: self.try_again_in(wait) };
             }
+            Message::SignInElsewhere => (
+                ["You sign in elsewhere", "Sie melden sich woanders an"],
+                [
+                    "People with your address sign in with their account there.",
+                    "Wer Ihre Adresse hat, meldet sich mit dem Konto dort an.",
+                ],
+            ),
+            Message::LinkFirst => (
+                ["You have an account here already", "Sie haben hier schon ein Konto"],
+                [
+                    "An account here has your address. Sign in to it once, and then link the other one.",
+                    "Ein Konto hier hat Ihre Adresse. Melden Sie sich einmal damit an und verknüpfen Sie dann das andere.",
+                ],
+            ),
             Message::AccountDeleted { kept_days } => {
                 let heading =
                     self.language.choose(["Your account is deleted", "Ihr Konto ist gelöscht"]);

@@ -7,6 +7,7 @@ mod emergency;
 mod examples;
 mod factors;
 mod keys;
+mod logins;
 mod message;
 mod missing;
 mod notice;
@@ -19,6 +20,7 @@ pub use self::{
     done::Done,
     factors::{Before, FactorTexts, Follows},
     keys::KeyTexts,
+    logins::LoginTexts,
     message::Message,
     notice::{LinkTo, Notice},
     pages::Texts,

@@ -72,6 +72,10 @@ enum_texts! {
         PasskeyRenamed: "The name is saved.", "Der Name ist gespeichert.";
         /// A passkey, a security key or an authenticator app was removed.
         FactorRemoved: "It is removed.", "Das ist entfernt.";
+        LoginLinked: "The account is linked.", "Das Konto ist verknüpft.";
+        /// A link to an account at another provider was removed.
+        LoginRemoved: "The link is removed.", "Die Verknüpfung ist entfernt.";
+        LoginNotLinked: "Nothing was linked.", "Es wurde nichts verknüpft.";
         /// A browser is no longer trusted.
         DeviceRemoved: "The browser is no longer trusted.", "Dem Browser wird nicht mehr vertraut.";
     }
@@ -95,6 +99,8 @@ pub enum LinkTo<'a> {
     App(&'a str),
     /// The URL that the person asked for in this app.
     ContinueTo(&'a str),
+    /// Another provider.
+    ContinueWith(&'a str),
 }
 
 impl Texts {
@@ -103,6 +109,7 @@ impl Texts {
         let words = match to {
             LinkTo::App(title) => return self.open_app(title),
             LinkTo::ContinueTo(title) => return self.continue_to(title),
+            LinkTo::ContinueWith(login) => return self.logins.continue_with(login),
             LinkTo::Start => ["Go to the start page", "Zur Startseite"],
             LinkTo::TryAgain => ["Try again", "Noch einmal versuchen"],
             LinkTo::SignIn => ["Sign in", "Anmelden"],

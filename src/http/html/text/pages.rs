@@ -1,11 +1,11 @@
 //! The texts that several pages share, and those of the pages for everybody.
 
-use super::{AdminTexts, FactorTexts, KeyTexts};
+use super::{AdminTexts, FactorTexts, KeyTexts, LoginTexts};
 use crate::language::{Language, texts};
 
 texts! {
     /// Every text of the pages in one language.
-    pub struct Texts with (factors: FactorTexts, admin: AdminTexts, keys: KeyTexts) {
+    pub struct Texts with (factors: FactorTexts, admin: AdminTexts, keys: KeyTexts, logins: LoginTexts) {
         // Words that several pages share.
         error_prefix: "Error: ", "Fehler: ";
         problem: "Check these fields:", "Prüfen Sie diese Felder:";

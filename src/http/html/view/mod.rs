@@ -4,10 +4,13 @@ mod account;
 mod activity;
 mod admin;
 mod branding;
+#[cfg(feature = "cli")]
+mod dev_login;
 mod docs;
 mod field;
 mod invitations;
 mod keys;
+mod logins;
 mod mail_request;
 mod message;
 mod one_time;
@@ -30,6 +33,8 @@ mod verify;
 use askama::Template;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
+#[cfg(feature = "cli")]
+pub use self::dev_login::{DevLogin, TypedPerson};
 pub use self::{
     account::{Account, AppLink, Confirm, FailedForm, OpenForm},
     activity::{Activity, MAX_ACTIVITY_ROWS},
@@ -42,6 +47,7 @@ pub use self::{
     docs::Docs,
     invitations::{Invitations, Ticket},
     keys::Keys,
+    logins::{LinkLogin, LoginButton, NotSignedIn, ProveAddress, UnverifiedAccount},
     mail_request::{MailRequest, MailRequestKind},
     message::MessagePage,
     one_time::{CodeEntry, OneTimeForm, OneTimeKind},

@@ -1,11 +1,13 @@
 //! The page on which a person gives a second factor, or proves once more who they are.
 
 use askama::Template;
+use form_urlencoded::byte_serialize;
 
 use super::{
     super::text::{Before, Follows, FormProblem, Notice},
     PageContext, SCRIPT,
     field::{Field, Summary},
+    logins::{LoginButton, LoginButtons},
     passkey_button::{NoScript, PasskeyButton},
 };
 use crate::access::guard::Ask;
@@ -28,6 +30,8 @@ pub struct Prove<'a> {
     pub has_code: bool,
     pub has_recovery_code: bool,
     pub has_password: bool,
+    /// Other providers that can ask the person again.
+    pub logins: &'a [LoginButton],
     /// What is asked for after the password.
     pub follows: Option<Follows>,
     /// Whether the person chose to trust the browser. `None` if they cannot.
@@ -83,6 +87,18 @@ impl Prove<'_> {
             ProveFor::SignIn => f.factor_explanation.into(),
             ProveFor::StepUp { email, .. } => f.step_up_explanation(email),
         }
+    }
+
+    fn login_buttons(&self) -> LoginButtons<'_> {
+        let query = match self.prove_for {
+            ProveFor::SignIn => PageContext::query(self.target),
+            ProveFor::StepUp { ask_name, next, .. } => {
+                let next: String = byte_serialize(next.unwrap_or_default().as_bytes()).collect();
+                let target = PageContext::query(self.target).replacen('?', "&", 1);
+                format!("?again=1&ask={ask_name}&next={next}{target}")
+            }
+        };
+        LoginButtons { page: self.page, logins: self.logins, query }
     }
 
     fn path(&self) -> &'static str {

@@ -6,17 +6,18 @@ use super::{
     super::text::{FormProblem, LinkTo, Notice, Span, Texts},
     PageContext, SCRIPT,
     field::Summary,
+    logins::LoginButton,
     passkey_button::{Signal, SignalElement},
 };
 use crate::{
     clock::Timestamp,
     credential::factor::FactorKind,
     session::device::Device,
-    user::{Passkey, StoredTotp, TrustedDevice},
+    user::{Identity, Passkey, StoredTotp, TrustedDevice},
 };
 
 /// The most trusted browsers on the page, which has to stay small.
-const MAX_DEVICE_ROWS: usize = 6;
+const MAX_DEVICE_ROWS: usize = 4;
 
 /// The page with the second factors of a person.
 #[derive(Clone, Template)]
@@ -48,6 +49,11 @@ pub struct Security<'a> {
     pub recovery_codes: usize,
     /// The browsers that the person trusts, the oldest first.
     pub devices: &'a [TrustedDevice],
+    /// The accounts at other providers that sign the person in, and what their logins are called.
+    pub identities: &'a [Identity],
+    pub labels: &'a [String],
+    /// The logins that can be linked.
+    pub logins: &'a [LoginButton],
     pub signal: Option<Signal<'a>>,
     pub notice: Option<Notice>,
     pub problem: FormProblem,
@@ -94,6 +100,15 @@ impl Security<'_> {
             device,
             name: Device::of(&device.client.user_agent).in_words(t.language),
             until: t.factors.trusted_until(&t.language.moment(device.expires_at.millis())),
+        })
+    }
+
+    /// The accounts at other providers: each with the name of its login, and when it was linked and used.
+    fn identity_rows(&self) -> impl Iterator<Item = (&Identity, &str, String)> {
+        let t = self.page.texts();
+        self.identities.iter().zip(self.labels).map(|(identity, label)| {
+            let times = in_words(t, identity.created_at, identity.last_used_at, self.now);
+            (identity, label.as_str(), times)
         })
     }
 

@@ -6,6 +6,7 @@ use super::{
     super::text::{FormProblem, Notice},
     PageContext, SCRIPT,
     field::{Field, Summary},
+    logins::{LoginButton, LoginButtons},
     passkey_button::{PasskeyButton, Signal, SignalElement},
 };
 
@@ -29,6 +30,8 @@ pub struct SignIn<'a> {
     /// The challenge that a passkey answers, and what the browser asks it, as JSON.
     pub passkey: Option<(&'a str, &'a str)>,
     pub signal: Option<Signal<'a>>,
+    /// Other providers that people sign in with.
+    pub logins: &'a [LoginButton],
     /// Whether anybody can create an account.
     pub has_sign_up: bool,
     pub notice: Option<Notice>,
@@ -58,6 +61,11 @@ impl SignIn<'_> {
         let first = if self.email.is_empty() { email.id } else { password.id };
         let summary = Summary::of(t, &self.problem, &mut [&mut email, &mut password], Some(first));
         (summary, email, password)
+    }
+
+    fn login_buttons(&self) -> LoginButtons<'_> {
+        let query = PageContext::query(self.target);
+        LoginButtons { page: self.page, logins: self.logins, query }
     }
 
     fn button(&self) -> Option<PasskeyButton<'_>> {

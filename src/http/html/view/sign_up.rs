@@ -6,6 +6,7 @@ use super::{
     super::text::FormProblem,
     PageContext, SCRIPT,
     field::{Field, SignInWith, Summary},
+    logins::{LoginButton, LoginButtons},
     passkey_button::{Signal, SignalElement},
 };
 
@@ -31,6 +32,8 @@ pub struct SignUp<'a> {
     pub target: Option<&'a str>,
     /// The fewest characters of a password.
     pub min_password_length: usize,
+    /// Other providers that people sign up with.
+    pub logins: &'a [LoginButton],
     pub problem: FormProblem,
 }
 
@@ -46,6 +49,11 @@ pub enum InvitationEntry<'a> {
 }
 
 impl SignUp<'_> {
+    fn login_buttons(&self) -> LoginButtons<'_> {
+        let query = PageContext::query(self.target);
+        LoginButtons { page: self.page, logins: self.logins, query }
+    }
+
     fn heading(&self) -> String {
         let t = self.page.texts();
         match self.app {

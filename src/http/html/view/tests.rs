@@ -16,14 +16,15 @@ use crate::{
     },
     account::{Error as Reason, audit::AuditEvent},
     clock::Timestamp,
-    event::EventId,
+    event::{EventId, ExternalFailure, ExternalRefusal, ProviderFault},
     fault::FaultKind,
+    federation::Preset,
     http::{account_error::Answers, form_problem::FormAnswer},
     network::ClientInfo,
     session::Session,
     user::{
-        ApiKey, ApiKeyId, Email, FactorId, Invitation, InvitationId, KeyScopes, Passkey, Roles,
-        StoredTotp, TrustedDevice, UserId,
+        ApiKey, ApiKeyId, Email, FactorId, Identity, IdentityId, Invitation, InvitationId,
+        KeyScopes, Passkey, Roles, StoredTotp, TrustedDevice, UserId,
     },
 };
 
@@ -436,6 +437,7 @@ fn sign_in(page: PageContext<'_>) -> SignIn<'_> {
         has_mail_code: false,
         passkey: None,
         signal: None,
+        logins: &[],
         has_sign_up: true,
         notice: None,
         problem: FormProblem::default(),
@@ -482,6 +484,8 @@ fn sign_ins(page: PageContext<'_>) -> Vec<(&'static str, SignIn<'_>)> {
                 ..plain
             },
         ),
+        ("sign-in-logins", SignIn { logins: &LOGINS[..2], ..app.clone() }),
+        ("sign-in-logins-long", SignIn { logins: &LOGINS, ..app.clone() }),
         ("sign-in-long", SignIn { app: Some(LONG_NAME), ..typed.clone() }),
         ("sign-in-rtl", SignIn { app: Some(RIGHT_TO_LEFT), ..typed }),
         (
@@ -505,6 +509,7 @@ fn proofs(page: PageContext<'_>) -> Vec<(&'static str, Prove<'_>)> {
         has_code: false,
         has_recovery_code: false,
         has_password: false,
+        logins: &[],
         follows: None,
         trusts: None,
         notice: None,
@@ -641,6 +646,81 @@ static PASSKEYS: LazyLock<[Vec<Passkey>; 3]> = LazyLock::new(|| {
     ]
 });
 
+/// One of each preset.
+static LOGINS: LazyLock<Vec<LoginButton>> = LazyLock::new(|| {
+    let button = |preset: Preset| LoginButton {
+        name: preset.name().into(),
+        label: preset.label().into(),
+        preset,
+    };
+    let odd = LoginButton { name: "odd".into(), label: HOSTILE.into(), preset: Preset::Oidc };
+    Preset::ALL.into_iter().map(button).chain([odd]).collect()
+});
+
+static IDENTITIES: LazyLock<Vec<Identity>> = LazyLock::new(|| {
+    let identity = |number: usize| Identity {
+        id: IdentityId::random(),
+        user_id: UserId::random(),
+        issuer: "https://sso.example.com".into(),
+        subject: number.to_string(),
+        login: "work".into(),
+        display: if number == 0 { "ada@example.com".into() } else { HOSTILE.into() },
+        created_at: NOW,
+        last_used_at: (number == 0).then_some(NOW),
+    };
+    (0..5).map(identity).collect()
+});
+
+static LABELS: LazyLock<Vec<String>> = LazyLock::new(|| {
+    let label =
+        |number| if number == 0 { "Example SSO" } else { "Account of Example Industries, Berlin" };
+    (0..5).map(|number| label(number).to_owned()).collect()
+});
+
+fn link_logins(page: PageContext<'_>) -> Vec<(&'static str, LinkLogin<'_>)> {
+    let plain = LinkLogin {
+        page,
+        label: "Example SSO",
+        display: "ada@example.com",
+        target: Some("abc"),
+        problem: FormProblem::default(),
+    };
+    vec![
+        ("link-login", plain.clone()),
+        (
+            "link-login-taken",
+            LinkLogin { problem: problem_of(Reason::IdentityTaken), ..plain.clone() },
+        ),
+        ("link-login-long", LinkLogin { label: LONG_NAME, display: HOSTILE, ..plain }),
+    ]
+}
+
+fn prove_addresses(page: PageContext<'_>) -> Vec<(&'static str, ProveAddress<'_>)> {
+    let asked = ProveAddress {
+        page,
+        label: "Example SSO",
+        person: CHALLENGE,
+        email: "ada@example.com",
+        is_sent: false,
+        target: Some("abc"),
+        problem: FormProblem::default(),
+    };
+    let sent = ProveAddress { is_sent: true, ..asked.clone() };
+    vec![
+        ("prove-address", asked.clone()),
+        (
+            "prove-address-wrong",
+            ProveAddress {
+                problem: several([broken("email", FaultKind::Required)]),
+                ..asked.clone()
+            },
+        ),
+        ("prove-address-long", ProveAddress { label: LONG_NAME, email: HOSTILE, ..asked }),
+        ("prove-address-sent", sent.clone()),
+        ("prove-address-code", ProveAddress { problem: problem_of(Reason::WrongCode), ..sent }),
+    ]
+}
+
 static DEVICES: LazyLock<Vec<TrustedDevice>> = LazyLock::new(|| {
     let device = |number: usize| TrustedDevice {
         id: FactorId::random(),
@@ -734,6 +814,9 @@ fn securities(page: PageContext<'_>) -> Vec<(&'static str, Security<'_>)> {
         totp: None,
         recovery_codes: 0,
         devices: &[],
+        identities: &[],
+        labels: &[],
+        logins: &[],
         signal: None,
         notice: None,
         problem: FormProblem::default(),
@@ -743,6 +826,9 @@ fn securities(page: PageContext<'_>) -> Vec<(&'static str, Security<'_>)> {
         totp: Some(&TOTP[0]),
         recovery_codes: 7,
         devices: &DEVICES[..2],
+        identities: &IDENTITIES[..1],
+        labels: &LABELS[..1],
+        logins: &LOGINS[..4],
         signal: Some(Signal::AllAccepted(OPTIONS)),
         notice: Some(Notice::PasskeyAdded),
         ..none.clone()
@@ -752,6 +838,8 @@ fn securities(page: PageContext<'_>) -> Vec<(&'static str, Security<'_>)> {
         totp: Some(&TOTP[1]),
         recovery_codes: 8,
         devices: &DEVICES,
+        identities: &IDENTITIES,
+        labels: &LABELS,
         ..some.clone()
     };
     vec![
@@ -914,6 +1002,7 @@ fn sign_up(page: PageContext<'_>) -> SignUp<'_> {
         stay: false,
         target: None,
         min_password_length: 0,
+        logins: &[],
         problem: FormProblem::default(),
     }
 }
@@ -1174,7 +1263,7 @@ fn refusals(page: PageContext<'_>) -> Vec<(&'static str, Refused<'_>)> {
 
 type Link = Option<(LinkTo<'static>, &'static str)>;
 
-const MESSAGES: [(&str, Message, Link); 29] = [
+const MESSAGES: [(&str, Message, Link); 31] = [
     ("message-bad-request", Message::BadRequest, None),
     ("message-sign-in-again", Message::SignInAgain, Some((LinkTo::SignIn, "/sign-in?other"))),
     (
@@ -1207,6 +1296,12 @@ const MESSAGES: [(&str, Message, Link); 29] = [
     ("message-https", Message::HttpsNeeded, None),
     ("message-throttled", Message::Throttled(Duration::from_secs(125)), None),
     ("message-internal", Message::Internal, None),
+    ("message-link-first", Message::LinkFirst, Some((LinkTo::SignIn, "/sign-in?other=1"))),
+    (
+        "message-elsewhere",
+        Message::SignInElsewhere,
+        Some((LinkTo::ContinueWith("Example SSO"), "/sign-in/with/work")),
+    ),
     ("message-unavailable", Message::Unavailable, Some((LinkTo::TryAgain, "/account"))),
     (
         "message-deleted",
@@ -1254,6 +1349,21 @@ fn gallery(page: PageContext<'_>) -> Vec<(&'static str, String)> {
     all.extend(invitations(page).iter().map(|(state, view)| (*state, rendered(view))));
     all.extend(mail_requests(page).iter().map(|(state, view)| (*state, rendered(view))));
     all.extend(sign_ins(page).iter().map(|(state, view)| (*state, rendered(view))));
+    all.extend(link_logins(page).iter().map(|(state, view)| (*state, rendered(view))));
+    for (state, failure) in [
+        ("provider-down", ExternalFailure::Provider(ProviderFault::Unreachable)),
+        ("login-not-admitted", ExternalFailure::Refused(ExternalRefusal::NotAdmitted)),
+    ] {
+        let view = NotSignedIn { page, label: "Example SSO", failure, target: Some("abc") };
+        all.push((state, rendered(&view)));
+    }
+    for (state, email, target) in
+        [("unverified", "ada@example.com", Some("abc")), ("unverified-long", HOSTILE, None)]
+    {
+        let view = UnverifiedAccount { page, email, person: CHALLENGE, target };
+        all.push((state, rendered(&view)));
+    }
+    all.extend(prove_addresses(page).iter().map(|(state, view)| (*state, rendered(view))));
     all.extend(sign_ups(page).iter().map(|(state, view)| (*state, rendered(view))));
     all.extend(accounts(page).iter().map(|(state, view)| (*state, rendered(view))));
     all.extend(refusals(page).iter().map(|(state, view)| (*state, rendered(view))));
@@ -1310,8 +1420,9 @@ fn every_page_keeps_to_its_rules() {
         let size = html.len() + if needs_script { script.len() } else { 0 };
         assert!(size <= 20_000, "{state} has {size} bytes");
         if state.starts_with("sign-in") && !state.contains("long") {
-            // A passkey is asked for with a script and a challenge.
-            let most = if needs_script { 11 * 1024 } else { 9 * 1024 };
+            // A passkey is asked for with a script and a challenge, and each provider has a mark.
+            let marks = html.matches("<svg").count() * 1024;
+            let most = if needs_script { 11 * 1024 } else { 9 * 1024 } + marks;
             assert!(size <= most, "{state} has {size} bytes");
         }
     }
@@ -1385,6 +1496,7 @@ fn every_field_shows_the_fault_of_its_name() {
     let branding = branding();
     let page = english(&branding);
     show_their_faults(sign_ins(page), |view, problem| view.problem = problem);
+    show_their_faults(prove_addresses(page), |view, problem| view.problem = problem);
     show_their_faults(sign_ups(page), |view, problem| view.problem = problem);
     show_their_faults(mail_requests(page), |view, problem| view.problem = problem);
     show_their_faults(verifications(page), |view, problem| view.problem = problem);

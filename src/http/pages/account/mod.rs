@@ -20,9 +20,9 @@ pub(in crate::http) use self::{
     keys::{create_key, revoke_key, show_keys},
     leave::{delete, show_deleted},
     security::{
-        add_key, add_passkey, confirm_totp, remove_device, remove_passkey, remove_totp,
-        rename_passkey, replace_codes, show_add_key, show_add_passkey, show_passkey, show_security,
-        show_totp,
+        add_key, add_passkey, confirm_totp, remove_device, remove_login, remove_passkey,
+        remove_totp, rename_passkey, replace_codes, show_add_key, show_add_passkey, show_passkey,
+        show_security, show_totp,
     },
     sessions::{end_session, sign_out_everywhere},
     verify::send_verification,

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     access::scope::Scope,
-    account::{audit, keys, refused, sessions},
+    account::{audit, identity_list, keys, refused, sessions},
     http::{Error, admin::UsersRead, path_id::PathId},
     user::{User, UserId},
 };
@@ -73,6 +73,7 @@ pub(super) async fn page<S>(
     sessions.truncate(MAX_USER_SESSIONS);
     let factors = doorward.store().factors_of(user, doorward.now()).await?;
     let keys = keys::valid_of_user(doorward, user.id).await?;
+    let identities = identity_list::list(doorward, user.id).await?;
     let refusals = refused::of_user(doorward, &user.id.to_string()).await?;
     let activity = match visit.may(Scope::AuditRead) {
         true => {
@@ -93,6 +94,7 @@ pub(super) async fn page<S>(
         more_sessions,
         factors: &factors,
         keys: &keys,
+        identities: &identities,
         refusals: &refusals.ok_or(Error::NotFound)?,
         activity: activity.as_ref().map(|(events, users)| (&**events, &**users)),
         min_password_length: doorward.settings().password_rules().min_length,

@@ -9,9 +9,10 @@ use super::{
 };
 use crate::{
     account::{
+        self,
         order::{
             Delete, Edit, EndSession, EndSessions, GrantRole, MakeFactorReset, MakeResetCode,
-            RequireNewPassword, RevokeRole, Secure, SetPassword, Unlock,
+            RemoveIdentity, RequireNewPassword, RevokeRole, Secure, SetPassword, Unlock,
         },
         secure::{RemovedFactors, SecuredAccount, WayIn},
         user_order::{Order, subject},
@@ -171,6 +172,24 @@ pub(in crate::http) async fn end_sessions(
     let (user, ended) = visit.outcome(id, EndSessions).await?;
     let done = if ended.keys_left == 0 { Done::SessionsEnded } else { Done::OnlySessionsEnded };
     Ok(visit.done(&path(&user), done))
+}
+
+/// `POST /admin/users/{id}/remove-login`
+pub(in crate::http) async fn remove_login(
+    visit: AdminVisit<RemoveIdentity>,
+    id: UserPath,
+    PageForm(form): PageForm,
+) -> Result<Response, Error> {
+    let user = visit.subject(id).await?;
+    if let Ok(identity) = form.typed("identity").parse() {
+        let order = RemoveIdentity { identity };
+        match order.carry_out(visit.doorward(), &user, &visit.by).await {
+            // One that is gone already, as after a double click, is what the administrator wants.
+            Ok(()) | Err(account::Error::NoSuchIdentity) => {}
+            Err(error) => return visit.refused_order(&user, Vec::new(), error.into()).await,
+        }
+    }
+    Ok(visit.done(&path(&user), Done::LoginRemoved))
 }
 
 /// `POST /admin/users/{id}/password`

@@ -30,7 +30,7 @@ use super::{
 };
 use crate::{
     mail::{Encryption, SmtpServer},
-    outbound::{self, ConnectError, tls},
+    outbound::{self, ConnectError, Reach, tls},
 };
 
 /// The issuers whose certificates are accepted. Those of the system are read at the first connection.
@@ -55,8 +55,7 @@ impl Issuers {
         if let Some(config) = self.config.get() {
             return Ok(Arc::clone(config));
         }
-        let mut issuers = tls::system_issuers();
-        issuers.extend(self.own.roots.iter().cloned());
+        let issuers = tls::system_issuers_and(&self.own);
         if issuers.is_empty() {
             return Err("the system has no certificates: install them, or set mail.ca_file".into());
         }
@@ -103,11 +102,11 @@ impl Smtp {
 
     async fn connect_tcp(&self) -> Result<(TcpStream, SocketAddr), Failure> {
         let SmtpServer { host, port, .. } = &self.server;
-        let connected = outbound::connect(host, *port, self.timeouts.connect).await;
+        let connected = outbound::connect(host, *port, Reach::Named, self.timeouts.connect).await;
         let (stream, address) = connected.map_err(|error| {
             let step = match error {
-                ConnectError::Resolve(_) => Step::Resolve,
                 ConnectError::Connect { .. } => Step::Connect,
+                ConnectError::Resolve { .. } | ConnectError::NotPublic { .. } => Step::Resolve,
             };
             Failure::new(step, error.to_string())
         })?;

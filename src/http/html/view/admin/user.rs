@@ -14,6 +14,7 @@ use crate::{
     access::scope::{Scope, Scopes},
     account::{
         audit::AuditEvent,
+        identity_list::IdentityInfo,
         refused::{RecentRefusals, RefusedAction},
     },
     clock::Timestamp,
@@ -42,6 +43,8 @@ pub struct UserPage<'a> {
     pub factors: &'a HeldFactors,
     /// The API keys that have not ended.
     pub keys: &'a [ApiKey],
+    /// The accounts at other providers.
+    pub identities: &'a [IdentityInfo],
     /// What was refused lately.
     pub refusals: &'a RecentRefusals,
     /// What has happened with the account, and the users whom that names. For those who may read the audit trail.
@@ -242,6 +245,30 @@ impl UserPage<'_> {
         };
         let columns = vec![a.key, a.scopes, t.last_used_column, a.validity];
         List::new(columns, self.keys.iter().map(row).collect(), a.no_user_keys)
+    }
+
+    fn identity_list(&self) -> List<'_> {
+        let t = self.page.texts();
+        let a = &t.admin;
+        let row = |identity: &IdentityInfo| {
+            let remove = || {
+                let remove = self.order("remove-login", t.factors.remove, a.remove_login_question);
+                let about = remove.about(&*identity.display).danger();
+                Cell::Confirm(about.with("identity", identity.id.to_string()))
+            };
+            let used = match identity.last_used_at {
+                Some(at) => Cell::Time(Moment::past(t, at, self.now)),
+                None => Cell::Text(a.never.into()),
+            };
+            vec![
+                Cell::Noted(identity.display.clone(), identity.label.clone()),
+                Cell::Time(Moment::past(t, identity.created_at, self.now)),
+                used,
+                if self.may_write() { remove() } else { Cell::Nothing },
+            ]
+        };
+        let columns = vec![a.other_account, a.linked, t.last_used_column, t.action_column];
+        List::new(columns, self.identities.iter().map(row).collect(), a.no_logins)
     }
 
     fn factor_list(&self) -> List<'_> {

@@ -1,6 +1,7 @@
 //! `/account/security`: the second factors of a person. Adding and removing one needs a sign-in that is not long ago, and people
 //! return from it to where they were.
 
+mod logins;
 mod passkeys;
 mod recovery_codes;
 mod totp;
@@ -11,6 +12,7 @@ use axum::{
 };
 
 pub(in crate::http) use self::{
+    logins::remove_login,
     passkeys::{
         add_key, add_passkey, remove_passkey, rename_passkey, show_add_key, show_add_passkey,
         show_passkey,
@@ -22,6 +24,7 @@ use super::super::{
     answer::allow_script,
     form_refusal::FormRefusal,
     return_target::{AppTarget, with_target},
+    sign_in_with::buttons,
     signed_in::SignedInVisit,
     text::Notice,
     view::{RemoveFactor, Security, Signal, html},
@@ -31,6 +34,7 @@ use crate::{
     access::guard::Ask,
     account::{
         factor::{Enrolled, totp::is_offered},
+        identities::{self, label},
         keys::of_user,
         proof::is_fresh,
         trusted_devices,
@@ -56,6 +60,9 @@ pub(in crate::http) async fn show_security(visit: SignedInVisit) -> Result<Respo
         Some("renamed") => Some(Notice::PasskeyRenamed),
         Some("removed") => Some(Notice::FactorRemoved),
         Some("device") => Some(Notice::DeviceRemoved),
+        Some("linked") => Some(Notice::LoginLinked),
+        Some("not-linked") => Some(Notice::LoginNotLinked),
+        Some("login-removed") => Some(Notice::LoginRemoved),
         _ => None,
     };
     page(&visit, app.as_ref(), Outcome { notice, ..Outcome::default() }).await
@@ -110,6 +117,10 @@ async fn page(
         (None, Some(accepted)) => Some(Signal::AllAccepted(accepted)),
         (None, None) => None,
     };
+    let identities = identities::of_user(doorward, caller.user.id).await?;
+    let labels: Vec<_> =
+        identities.iter().map(|identity| label(doorward, &identity.login)).collect();
+    let logins = buttons(doorward);
     let held = &caller.user.factors;
     let needs_passkey = asks_for_passkey(visit) && !held.resist_phishing();
     let title = app.map(|app| &*app.title);
@@ -131,6 +142,9 @@ async fn page(
         totp: totp.as_ref(),
         recovery_codes,
         devices: &trusted_devices,
+        identities: &identities,
+        labels: &labels,
+        logins: &logins,
         signal,
         notice,
         problem: refusal.into(),
