@@ -149,6 +149,7 @@ async fn a_user_is_shown_with_what_they_have() {
             "recoveryCodes": 0,
             "trustedDevices": [],
             "apiKeys": [],
+            "identities": [],
         })
     );
     let id = session["id"].as_str().unwrap();

@@ -13,6 +13,7 @@ mod expired_tokens;
 mod factors;
 mod figures;
 mod guards;
+mod identities;
 mod invitations;
 mod keys;
 mod login;

@@ -305,7 +305,7 @@ async fn guard_check_takes_what_a_session_has_proved() {
     let two = "would be admitted with two factors";
     assert_eq!(decision("strong", Some("pwd"), now).await, two);
     let unknown = check("strong", Some("pwd,telepathy"), now).await;
-    let reason = "telepathy is not a way to sign in: choose from pwd, otp, totp, passkey, key, recovery, device";
+    let reason = "telepathy is not a way to sign in: choose from pwd, otp, totp, passkey, key, recovery, device, external, external-mfa";
     let expected = malformed(&format!(r#"{{"factors":"{reason}"}}"#));
     assert_eq!(unknown.status_and_body(), (400, &*expected));
 }

@@ -88,6 +88,7 @@ def test_every_command_leaves_its_events(installation, tmp_path):
         assert client.call("POST", "/api/auth/login", fields={"email": ADA, "password": PASSWORD})[0] == 200
         trail.new()
         order("end all sessions", ADA, about=ada)
+        order("remove a login of a user", ADA, "--remove", installation.link(ada), about=ada)
         order("require a new password", ADA, about=ada)
         order("secure an account", ADA, about=ada)
         order("export a user", tmp_path / "ada.json", "--user", ADA, about=ada)
@@ -160,6 +161,7 @@ def test_every_operation_leaves_its_events(installation):
         client.call("POST", "/api/auth/login", fields={"email": ADA, "password": PASSWORD + " 2"})
         trail.new()
         order("end all sessions", about=ada)
+        order("remove a login of a user", id=installation.link(ada), about=ada)
         order("make a reset code", about=ada)
         order("make a link that removes factors", about=ada)
         order("require a new password", about=ada)

@@ -2,9 +2,11 @@
 
 import json
 import subprocess
+import uuid
 
 from harness import BINARY
 from harness.connection import post, request
+from harness.identities import link
 from harness.process import environment
 from harness.service import Service
 
@@ -47,6 +49,14 @@ class Installation:
         report = json.loads(out)
         assert code == (1 if report["findings"] else 0), (code, out, err)
         return report
+
+    def link(self, user):
+        """Links an account at another provider to a user, as a sign-in there does. Returns its id."""
+        if not self._execute:
+            return link(self.folder / "doorward.db", user)
+        id = uuid.uuid4()
+        self._execute(f"INSERT INTO identities VALUES ('{id}', '{user}', 'https://sso.example.com', 'ada', 'work', 'ada', 0, NULL)")
+        return str(id)
 
     def keep_checkpoint(self):
         """Appends the state of the trail to the file."""

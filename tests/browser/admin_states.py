@@ -1,5 +1,8 @@
 """Every page of the administration in every state, and the steps that lead there."""
 
+import json
+
+from harness.identities import link
 from page_states import LONG_NAME, state
 from people import Person, fill, press, submit
 from support import send
@@ -97,6 +100,17 @@ def admin_user(tour):
 @state(with_passkeys=True)
 def admin_user_with_factors(tour):
     person = administered(tour, "totp")
+    open_user(tour, person)
+
+
+@state()
+def admin_user_with_logins(tour):
+    administered(tour)
+    person = refused_user(tour)
+    user = json.loads(tour.site.doorward.run("user", "show", person.email, "--json"))[0]["id"]
+    database = next(tour.site.doorward.folder.rglob("doorward.db"))
+    for login, display in (("google", "ada@gmail.com"), ("work", f"{LONG_NAME} (https://sso.example.com/realms/main)")):
+        link(database, user, subject=f"{user}-{login}", login=login, display=display)
     open_user(tour, person)
 
 

@@ -13,8 +13,8 @@ from playwright.sync_api import expect, sync_playwright
 
 HERE = Path(__file__).resolve().parent
 REPOSITORY = HERE.parents[1]
-# The programs that tests/proxies starts are the same, and so are the mail servers of tests/mail.
-sys.path += [str(HERE.parent / "proxies"), str(HERE.parent / "mail")]
+# The programs that tests/proxies starts are the same, and so are the mail servers of tests/mail and the provider of tests/logins.
+sys.path += [str(HERE.parent / name) for name in ("proxies", "mail", "logins")]
 for module in ("support", "sites", "letters", "guarded_site", "people", "visitor", "factors", "page_states", "admin_states"):
     pytest.register_assert_rewrite(module)
 

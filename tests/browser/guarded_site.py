@@ -97,10 +97,10 @@ class PageApp(EchoApp):
 class GuardedSite:
     """Everything behind one kind of proxy."""
 
-    def __init__(self, name, folder, certificate, allow=ALLOW, more=""):
-        """`allow` is the condition of both apps, and `more` are settings of Doorward."""
+    def __init__(self, name, folder, certificate, allow=ALLOW, more="", port=None):
+        """`allow` is the condition of both apps, `more` are settings of Doorward, and `port` is that of all hosts."""
         folder.mkdir()
-        port = reserved_port()
+        port = port or reserved_port()
         self.name = name
         self.app_url, self.wiki_url, self.auth_url = (
             f"https://{host}:{port}" for host in (APP, OTHER_APP, AUTH)

@@ -48,7 +48,7 @@ def test_the_workflow_is_valid():
 
 
 @pytest.mark.parametrize("name, printed", [
-    ("Test in Python", "6 passed"),
+    ("Test in Python", "7 passed"),
     ("Test in JavaScript", "# pass 3"),
     ("Test with curl", '"You may pass."'),
 ])

@@ -442,7 +442,8 @@ def test_no_other_server_has_the_control_routes(monkeypatch):
         for method, path in [
             ("GET", "/dev/clock"), ("POST", "/dev/clock"), ("GET", "/dev/mail"), ("DELETE", "/dev/mail"), ("POST", "/dev/users"),
             ("GET", "/dev/users"), ("PATCH", "/dev/users/ada@example.com"), ("DELETE", "/dev/users/ada@example.com"),
-            ("POST", "/dev/sign-in"), ("POST", "/dev/rotate-keys"), ("POST", "/dev/reset"),
+            ("POST", "/dev/sign-in"), ("POST", "/dev/rotate-keys"), ("POST", "/dev/reset"), ("POST", "/dev/logins/google"),
+            ("GET", "/dev/logins/google/authorize"), ("GET", "/dev/logins/google/keys"),
         ]:
             answer = connection.call(method, path)
             assert answer.status == 404 and answer.headers[HEADER] is None, (method, path, answer)

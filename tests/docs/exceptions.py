@@ -16,6 +16,8 @@ EXCEPTED = {
     ("docs/audit.md", "doorward audit export --format ocsf"): "your-collector stands for a program of the reader",
     ("docs/backup.md", "doorward restore"): "the server runs: tests/backup/test_commands.py restores",
     ("docs/commands.md", "doorward mail test"): "needs a mail server that refuses the login: tests/mail/test_servers.py",
+    ("docs/commands.md", "doorward login list"): "needs a provider: tests/doctor/test_mistakes.py has one",
+    ("docs/commands.md", "doorward login check"): "needs a provider: tests/doctor/test_mistakes.py has one",
     ("docs/commands.md", "doorward doctor"): "needs a set-up with mistakes: tests/doctor/test_mistakes.py",
     ("docs/embed.md", "# Cargo.toml"): "of another program: test_embedding.py resolves it",
     ("docs/import.md", "doorward import users.json --from"): "needs the file of another system: tests/import/test_formats.py",

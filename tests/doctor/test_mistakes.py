@@ -10,6 +10,7 @@ import sqlite3
 import subprocess
 import threading
 import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -296,6 +297,93 @@ def test_guards(site):
     finally:
         site.settings.write_text(before)
         subprocess.run([BINARY, "reload", "--config", site.settings], check=True, env=variables(), capture_output=True)
+
+
+class Provider(ThreadingHTTPServer):
+    """A provider that describes itself, with a clock that is late."""
+
+    def __init__(self):
+        self.seconds_late, self.knows_pkce, self.issuer = 0, True, None
+        provider = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self):
+                body = json.dumps(provider.answer(self.path)).encode()
+                self.send_response_only(200)
+                self.send_header("Date", self.date_time_string(time.time() - provider.seconds_late))
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_):
+                pass
+
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server_address[1]}"
+
+    def __enter__(self):
+        threading.Thread(target=self.serve_forever).start()
+        return self
+
+    def __exit__(self, *_):
+        self.shutdown()
+        self.server_close()
+
+    def answer(self, path):
+        if path == "/keys":
+            # Of RFC 7517.
+            x, y = "MKBCTNIcKUSDii11ySs3526iDZ8AiTo7Tu6KPAqv7D4", "4Etl6SRW2YiLUrN5vfvVHuhp7x8PxltmWWlbbM4IFyM"
+            return {"keys": [{"kty": "EC", "crv": "P-256", "x": x, "y": y, "alg": "ES256", "use": "sig", "kid": "1"}]}
+        return {
+            "issuer": self.issuer or self.url,
+            "authorization_endpoint": f"{self.url}/authorize",
+            "token_endpoint": f"{self.url}/token",
+            "jwks_uri": f"{self.url}/keys",
+            "response_types_supported": ["code"],
+            "subject_types_supported": ["public"],
+            "id_token_signing_alg_values_supported": ["ES256"],
+        } | ({"code_challenge_methods_supported": ["S256"]} if self.knows_pkce else {})
+
+
+def test_logins(site, tmp_path):
+    before, secret = site.settings.read_text(), tmp_path / "work.secret"
+    secret.write_text("a secret")
+    secret.chmod(0o600)
+
+    def check(*arguments):
+        command = [BINARY, "login", *arguments, "--config", site.settings]
+        return subprocess.run(command, capture_output=True, text=True, env=variables(), timeout=60)
+
+    with Provider() as provider:
+        try:
+            declared = f"client_id = 'doorward'\nclient_secret_file = '{secret}'\n"
+            work = f"{before}\n[logins.work]\npreset = 'oidc'\nissuer = '{provider.url}'\n{declared}"
+            site.settings.write_text(work)
+            assert site.doctor.findings() == {}
+            (listed,) = json.loads(check("list", "--json").stdout)
+            assert listed["redirectUri"].endswith("/sign-in/with/work/back") and listed["rules"] == {}, listed
+            done = check("check", "work")
+            fine = ["the secret can be read", f"{provider.url} answers", "it knows PKCE with S256", "its clock agrees with the one here"]
+            expected = [f"work: register {listed['redirectUri']}", *(f"  ok: {text}" for text in fine)]
+            assert (done.returncode, done.stdout.splitlines(), done.stderr) == (0, expected, "")
+
+            provider.knows_pkce = False
+            assert set(site.doctor.findings()) == {"login-warning"}
+            assert check("check").returncode == 0
+            provider.knows_pkce, provider.seconds_late = True, 300
+            assert "clock" in site.doctor.findings()["login-unusable"]["problem"]
+            assert check("check").returncode == 1
+            provider.seconds_late, provider.issuer = 0, "https://evil.example"
+            assert set(site.doctor.findings()) == {"login-unusable"}
+            provider.issuer = None
+            secret.unlink()
+            (found,) = json.loads(check("check", "work", "--json").stdout)
+            wrong = [finding["text"] for finding in found["findings"] if finding["level"] == "wrong"]
+            assert len(wrong) == 1 and wrong[0].startswith(f"client_secret_file: {secret}: "), found
+            assert (check("check", "home").returncode, check("check", "home").stdout) == (4, "")
+        finally:
+            site.settings.write_text(before)
 
 
 def test_no_server_and_a_damaged_database(site, tmp_path, write_settings):

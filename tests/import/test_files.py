@@ -78,6 +78,7 @@ def test_bad_lines_stop_an_import_unless_they_are_skipped(service, tmp_path):
         "createdAt": "2024-05-06T07:08:09.123Z",
         "updatedAt": "2024-05-06T07:08:09.123Z",
         "lastLoginAt": None,
+        "identities": [],
         "hash": BCRYPT,
     }
     assert grace["hash"] is None and not grace["verified"]

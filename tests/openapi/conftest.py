@@ -12,6 +12,7 @@ from urllib.request import ProxyHandler, Request, build_opener
 import pytest
 from factors.people import DOMAIN, ORIGIN
 from harness import HOST
+from harness.identities import link
 from harness.mail_folder import MailFolder
 from harness.service import Service
 from harness.wait import eventually
@@ -37,6 +38,10 @@ network_mails = 100000
 [guards.staff]
 allow = "true"
 grant = "user"
+[cors]
+origins = ["https://app.example.com"]
+[logins.google]
+client_id = "doorward"
 """
 
 # The service is on this machine, so no proxy of the environment is used.
@@ -81,6 +86,33 @@ class DocumentedService(Service):
         """Registers somebody; returns their id and token."""
         return self.post("/api/user", {"name": "Ada Lovelace", "email": f"{uuid.uuid4().hex}@example.com"} | fields)
 
+    def link(self, user, subject, display):
+        """Links an account at Google to a user, as a sign-in there does. Returns its id."""
+        database = next(self.folder.rglob("doorward.db"))
+        return link(database, user, subject, "google", display, "https://accounts.google.com")
+
+    @property
+    def origin(self):
+        """The origin of the pages."""
+        return self.url
+
+    def submit(self, path, fields):
+        """Sends the form of a page; returns the status."""
+        return self._answer(path, fields).status
+
+    def location_after(self, path, fields):
+        """Where the form of a page leads to."""
+        return self._answer(path, fields).getheader("Location")
+
+    def _answer(self, path, fields):
+        connection = HTTPConnection(HOST, self.port, timeout=60)
+        browser = {"Origin": self.origin, "Sec-Fetch-Site": "same-origin", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
+        form = {"Content-Type": "application/x-www-form-urlencoded"}
+        connection.request("POST", path, urlencode(fields), self.headers | browser | form)
+        answer = connection.getresponse()
+        connection.close()
+        return answer
+
     def document(self):
         return json.loads(self.read("/openapi.json"))
 
@@ -104,19 +136,11 @@ class DocumentedService(Service):
 class PublicService(DocumentedService):
     """A service with a domain, for which passkeys can be made. The tests stand for its proxy with TLS."""
 
+    origin = ORIGIN
     headers = {"Host": DOMAIN, "X-Forwarded-Proto": "https", "X-Forwarded-Host": DOMAIN}
 
     def __init__(self, folder):
         super().__init__(folder, f'public_url = "{ORIGIN}"\ntrusted_proxies = ["{HOST}/32"]\n{SETTINGS}')
-
-    def submit(self, path, fields):
-        """Sends the form of a page; returns the status."""
-        connection = HTTPConnection(HOST, self.port, timeout=60)
-        browser = {"Origin": ORIGIN, "Sec-Fetch-Site": "same-origin", "Content-Type": "application/x-www-form-urlencoded"}
-        connection.request("POST", path, urlencode(fields), self.headers | browser)
-        status = connection.getresponse().status
-        connection.close()
-        return status
 
     def reached(self, command):
         options = " ".join(f"-H '{name}: {value}'" for name, value in self.headers.items())

@@ -10,6 +10,7 @@ import uuid
 from contextlib import contextmanager
 from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from conftest import PASSWORD, SETTINGS, DocumentedService
@@ -283,8 +284,18 @@ def test_every_operation_that_answers_with_a_token_stores_it(client, service):
     code = service.code_in_mail(address, "Sign in to")
     bob.call("/api/auth/code/login", email=address, code=code)
 
+    carol, address = Told(client, service), f"{uuid.uuid4().hex}@example.com"
+    carol.call("/api/user", name="Carol", email=address, password=PASSWORD)
+    back = {"returnTo": "https://app.example.com/signed-in"}
+    begun = service.post("/api/auth/login/with/google", back)
+    [target] = parse_qs(urlsplit(begun["url"]).query)["for"]
+    # Whichever way she signs in on the pages, she comes back with a code.
+    location = service.location_after("/sign-in", {"email": address, "password": PASSWORD, "for": target})
+    [code] = parse_qs(urlsplit(location).query)["code"]
+    carol.call("/api/auth/login/code", code=code, attempt=begun["attempt"], **back)
+
     changing, reading = operations_with_a_token(json.loads((REPOSITORY / "docs" / "openapi.json").read_text()))
-    assert {*ada.stored, *bob.stored} == changing
+    assert {*ada.stored, *bob.stored, *carol.stored} == changing
     # There it is what was sent, in words.
     assert reading == {"/api/admin/refusals/{decision}"}
     for person in (ada, bob):

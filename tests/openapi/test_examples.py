@@ -10,6 +10,7 @@ import time
 import uuid
 from dataclasses import dataclass
 from urllib.error import HTTPError
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from conftest import CLIENT, ORIGIN, PASSWORD
@@ -28,7 +29,7 @@ VOLATILE = [
     (r'"(kid|x|y)":\s*"[\w-]{43}"', r'"\1":"<key>"'),
     (r'"(exp|iat|auth_time)":\s*\d{10}', r'"\1":"<seconds>"'),
     (r'"code":\s*"[0-9a-f]{32}"', '"code":"<code>"'),
-    (r'"(challenge|setup|secret|uri|link)":\s*"[^"]+"', r'"\1":"<secret>"'),
+    (r'"(challenge|setup|secret|uri|link|attempt)":\s*"[^"]+"', r'"\1":"<secret>"'),
     (r'"id":\s*"[\w-]{43}"', '"id":"<handle>"'),
     (r"([0-9A-HJKMNP-TV-Z]{5}-){4}[0-9A-HJKMNP-TV-Z]{5}", "<recovery code>"),
     (r"dw_(key|pat)_\w{36}", r"<\1>"),
@@ -39,6 +40,7 @@ VOLATILE = [
     (r'"(openFiles|freeBytes|logBytes|users|sessions|\w+(Waiting|GivenUp|Ended|Revoked|Deleted|Due))":\s*\d+', r'"\1":"<number>"'),
     (r'"(listening|lastBackupAt)":\s*("[^"]*"|null)', r'"\1":"<value>"'),
     (r"SQLite [\d.]+", "<sqlite>"),
+    (r"\?for=[\w-]+", "?for=<target>"),
     (r'http://127\.0\.0\.1:\d+', "<url>"),
     (r',"next":\s*"[^"]*"', ""),
     (r'"number":\s*\d+,', ""),
@@ -278,6 +280,33 @@ def test_the_examples_of_factors(factor_story, public_service):
     story.run("removeTotp")
 
 
+def test_the_examples_of_a_login_at_another_provider(factor_story, public_service):
+    story, email = factor_story, f"{uuid.uuid4().hex}@example.com"
+    public_service.register(email=email, password=PASSWORD)
+    begun = story.run("beginExternalLogin")
+    [target] = parse_qs(urlsplit(begun["url"]).query)["for"]
+    # Whichever way somebody signs in on the pages, they come back with a code.
+    back = public_service.location_after("/sign-in", {"email": email, "password": PASSWORD, "for": target})
+    sent = story.example("exchangeLoginCode")
+    assert back.startswith(f"{sent['returnTo']}?code="), back
+    [code] = parse_qs(urlsplit(back).query)["code"]
+    other = sent | {"code": code, "attempt": "A" * 22}
+    assert "token" not in public_service.post("/api/auth/login/code", other), "somebody else's code"
+    back = public_service.location_after("/sign-in", {"email": email, "password": PASSWORD, "for": target})
+    [code] = parse_qs(urlsplit(back).query)["code"]
+    story.run("exchangeLoginCode", [(sent["code"], code), (sent["attempt"], begun["attempt"])])
+    again = sent | {"code": code, "attempt": begun["attempt"]}
+    assert "token" not in public_service.post("/api/auth/login/code", again), "it counts once"
+
+
+def test_the_examples_of_accounts_at_other_providers(story, service):
+    user = story.fresh_ada()
+    example = parameter_example(story, "/api/me/identities/{id}")
+    identity = service.link(user, "110169484474386276334", "ada@gmail.com")
+    story.run("listIdentities")
+    story.run("removeIdentity", [(example, identity)])
+
+
 def test_the_examples_of_the_administration_of_users(story, service):
     story.fresh_ada()
     service.run("user", "grant", "ada@example.com", "admin")
@@ -287,7 +316,11 @@ def test_the_examples_of_the_administration_of_users(story, service):
         story.run(operation)
     story.run("changeUser")
     service.run("user", "delete", "grace@example.com")
-    story.run("createUser")
+    grace = story.run("createUser")["id"]
+    example = story.operations["removeUserIdentity"].description["parameters"][1]["example"]
+    identity = service.link(grace, "104857600000000000001", "grace@gmail.com")
+    story.run("listUserIdentities")
+    story.run("removeUserIdentity", [(example, identity)])
     story.run("listUsers", [("/api/admin/users", "/api/admin/users?text=grace")])
     service.register(name="Linus", email="linus@example.com")
     [listed] = json.loads(service.read("/api/admin/users/linus@example.com/sessions", story.token))["sessions"]

@@ -113,7 +113,10 @@ fn a_shown_user_has_their_last_login_and_sessions() {
     let server = home.start();
     let ada = server.client.register("ada@example.com");
     let shown = stdout_of(&home, &["user", "show", &ada.email]);
-    assert!(shown.contains("\nfactors     none\nAPI keys    0\nsessions    1\n"), "{shown}");
+    assert!(
+        shown.contains("\nfactors     none\nlogins      0\nAPI keys    0\nsessions    1\n"),
+        "{shown}"
+    );
     assert!(!shown.contains("never"), "a registration begins a session: {shown}");
     server.client.login(&ada.email, PASSWORD);
     shows_last_login_and_two_sessions(&home, &ada);

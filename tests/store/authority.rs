@@ -9,10 +9,13 @@ use doorward::internals::{
     credential::password::PasswordHash,
     event::{Administrator, Authority, Event, EventKind, Right},
     network::{ClientInfo, Requester},
-    store::{AddKey, Conditional, Effects, Error, PasswordCondition, Store},
+    store::{
+        AddKey, Conditional, Effects, Error, Holder, ImportedWays, LinkIdentity, PasswordCondition,
+        Store,
+    },
     throttle::AccountKey,
     token::one_time::{OneTime, Purpose},
-    user::{Role, Roles, User, UserId},
+    user::{Identity, IdentityId, Role, Roles, User, UserId},
 };
 
 use crate::{
@@ -47,6 +50,7 @@ enum Order {
     RevokeRole,
     Unlock,
     RevokeKey,
+    RemoveIdentity,
     Delete,
 }
 
@@ -63,6 +67,7 @@ impl Order {
         Self::RevokeRole,
         Self::Unlock,
         Self::RevokeKey,
+        Self::RemoveIdentity,
         Self::Delete,
     ];
 
@@ -125,6 +130,11 @@ impl Order {
                 let kind = EventKind::KeyRevoked { key: key.id, name: key.name.clone() };
                 store.revoke_api_key(&key, NOW, &by_helpdesk(id, kind)).await
             }
+            Self::RemoveIdentity => {
+                let identity = store.identities_of(id).await.unwrap().swap_remove(0);
+                let kind = EventKind::IdentityUnlinked { login: identity.login };
+                store.remove_identity(id, identity.id, NOW, &by_helpdesk(id, kind)).await
+            }
             Self::Delete => {
                 let effects = by_helpdesk(id, EventKind::UserDeleted);
                 store.delete_user(id, NOW, &effects).await
@@ -148,10 +158,24 @@ fn account(number: u8) -> AccountKey {
     AccountKey::from_store(&[number; 16]).unwrap()
 }
 
-/// A user with a session, a key and a role.
+/// A user with a session, a key, an account at another provider and a role.
 async fn somebody(store: &Store, number: u64) -> User {
     let user = user("Somebody", &format!("somebody{number}@example.com"));
-    store.add_user_with_session(&user, &session(&user, 60), &Effects::NONE).await.unwrap();
+    let session = session(&user, 60);
+    store.add_user_with_session(&user, &session, &Effects::NONE).await.unwrap();
+    let identity = Identity {
+        id: IdentityId::random(),
+        user_id: user.id,
+        issuer: "https://accounts.example.com".into(),
+        subject: number.to_string(),
+        login: "work".into(),
+        display: user.email.as_str().to_owned(),
+        created_at: NOW,
+        last_used_at: None,
+    };
+    let who = Holder { user: &user, session: &session };
+    let linked = store.link_identity(who, &identity, &Effects::NONE).await.unwrap();
+    assert_eq!(linked, LinkIdentity::Linked);
     let (key, digest) = api_key(Some(user.id));
     let added = store.add_personal_key(&user, &key, &digest, &Effects::NONE).await.unwrap();
     assert_eq!(added, AddKey::Added);
@@ -221,7 +245,7 @@ async fn roles_beyond_the_own_rights_are_not_given(store: &Store) {
             store.grant_role(plain.id, &role, NOW, &granted).await.map(drop),
             store.add_invitation(&invitation, &digest, &effects(EventKind::UserAdded)).await,
             store
-                .import_users(vec![imported.clone()], vec![], vec![], NOW, &import)
+                .import_users(vec![imported.clone()], ImportedWays::default(), vec![], NOW, &import)
                 .await
                 .map(drop),
             store.add_user(&added, &effects(EventKind::UserAdded)).await,

@@ -7,13 +7,13 @@ use doorward::internals::{
     mail::Message,
     network::ClientInfo,
     new_user,
-    store::{AddKey, Effects, SignIn, SignInWritten, Store, archive::Table},
+    store::{AddKey, Effects, ImportedWays, SignIn, SignInWritten, Store, archive::Table},
     token::one_time::Purpose,
     user::{FactorId, TrustedDevice},
 };
 
 use crate::{
-    NOW, api_keys::api_key, invitations::invitation, mail, migrate::add_factors,
+    NOW, api_keys::api_key, imports::identity, invitations::invitation, mail, migrate::add_factors,
     one_time_secrets::one_time, postgres_store, rows, session, user,
 };
 
@@ -26,10 +26,9 @@ async fn nothing_stays(store: &Store) {
     let ada = user("Ada", "ada@example.com");
     let hash = PasswordHash::from_store("$2b$10$aaa".into());
     let ada = new_user(ada.name, ada.email, Some(hash), NOW);
-    store
-        .import_users(vec![ada.clone()], Vec::new(), Vec::new(), NOW, &Effects::NONE)
-        .await
-        .unwrap();
+    let identities = vec![identity(&ada, "1")];
+    let ways = ImportedWays { identities, ..ImportedWays::default() };
+    store.import_users(vec![ada.clone()], ways, Vec::new(), NOW, &Effects::NONE).await.unwrap();
     let mails = vec![mail(Some(ada.id), Message::HasPassword)];
     let secrets = vec![one_time(&ada, Purpose::SignIn), one_time(&ada, Purpose::OperatorReset)];
     let effects = Effects { mails, secrets, ..Effects::NONE };

@@ -6,11 +6,11 @@ use doorward::internals::{
     clock::Timestamp,
     credential::password::PasswordHash,
     new_user,
-    store::{Effects, ImportedHash, NewPasswords, PasswordCondition, Store},
-    user::User,
+    store::{Effects, Error, ImportedHash, ImportedWays, NewPasswords, PasswordCondition, Store},
+    user::{Email, Identity, IdentityId, User},
 };
 
-use super::{postgres_store, user};
+use super::{NOW, postgres_store, user};
 
 const IMPORTED_AT: Timestamp = Timestamp::from_millis(1_800_000_000_000);
 
@@ -41,13 +41,22 @@ async fn users_are_imported(store: &Store) {
     let ours = hashed("e@example.com", "$argon2id$v=19$m=19456,t=2,p=1$a$b");
     let users = vec![first.clone(), taken.clone(), last.clone(), same_id, ours.clone()];
     let added = store
-        .import_users(users.clone(), Vec::new(), Vec::new(), IMPORTED_AT, &Effects::NONE)
+        .import_users(
+            users.clone(),
+            ImportedWays::default(),
+            Vec::new(),
+            IMPORTED_AT,
+            &Effects::NONE,
+        )
         .await
         .unwrap();
     assert_eq!(added, [true, false, true, false, true]);
     let later = IMPORTED_AT + Duration::from_secs(1);
     assert_eq!(
-        store.import_users(users, Vec::new(), Vec::new(), later, &Effects::NONE).await.unwrap(),
+        store
+            .import_users(users, ImportedWays::default(), Vec::new(), later, &Effects::NONE)
+            .await
+            .unwrap(),
         [false; 5],
         "nothing is added twice"
     );
@@ -102,6 +111,74 @@ async fn users_are_imported(store: &Store) {
     assert_eq!(store.foreign_hashes().await.unwrap(), Vec::<String>::new());
 }
 
+/// An account of a user at another provider.
+pub fn identity(user: &User, subject: &str) -> Identity {
+    Identity {
+        id: IdentityId::random(),
+        user_id: user.id,
+        issuer: "https://sso.example.com".into(),
+        subject: subject.into(),
+        login: "work".into(),
+        display: "ada".into(),
+        created_at: NOW,
+        last_used_at: None,
+    }
+}
+
+#[tokio::test]
+async fn identities_come_with_new_users_only_on_sqlite() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open_sqlite(&folder.path().join("doorward.db"), None).unwrap();
+    identities_come_with_new_users_only(&store).await;
+}
+
+#[tokio::test]
+async fn identities_come_with_new_users_only_on_postgres() {
+    if let Some(store) = postgres_store().await {
+        identities_come_with_new_users_only(&store).await;
+    }
+}
+
+async fn identities_come_with_new_users_only(store: &Store) {
+    let import = async |users: &[&User], identities: &[&Identity]| {
+        let users = users.iter().map(|user| (*user).clone()).collect();
+        let identities = identities.iter().map(|identity| (*identity).clone()).collect();
+        let ways = ImportedWays { identities, ..ImportedWays::default() };
+        store.import_users(users, ways, Vec::new(), IMPORTED_AT, &Effects::NONE).await
+    };
+    let [ada, grace, eve] =
+        ["ada", "grace", "eve"].map(|name| hashed(&format!("{name}@example.com"), "$2b$10$a"));
+    let (first, second) = (identity(&ada, "1"), identity(&ada, "2"));
+    assert_eq!(import(&[&ada, &grace], &[&first, &second]).await.unwrap(), [true, true]);
+    let mut linked = store.identities_of(ada.id).await.unwrap();
+    linked.sort_by_key(|identity| identity.subject.clone());
+    assert_eq!(linked, [first.clone(), second.clone()]);
+
+    // Neither does somebody get that of another user, nor does a user who exists get one.
+    let late = hashed("late@example.com", "$2b$10$a");
+    let refused = import(&[&late, &eve], &[&identity(&eve, "1")]).await;
+    assert!(matches!(refused, Err(Error::Unavailable(_))), "{refused:?}");
+    let refused = import(&[&late, &grace], &[&identity(&grace, "3")]).await;
+    assert!(matches!(refused, Err(Error::Unavailable(_))), "{refused:?}");
+    let same_address = hashed("ADA@example.com", "$2b$10$a");
+    let refused = import(&[&late, &same_address], &[&identity(&same_address, "3")]).await;
+    assert!(matches!(refused, Err(Error::Unavailable(_))), "{refused:?}");
+    assert_eq!(store.users(None, 10).await.unwrap(), [ada.clone(), grace]);
+
+    let of = |issuer: &str, subject: &str| (issuer.to_owned(), subject.to_owned());
+    let issuer = &*first.issuer;
+    let asked = (0..40).map(|number| of(issuer, &number.to_string()));
+    let asked = asked.chain([of("https://other.example", "1")]).collect();
+    let email = Email::parse("ada@example.com".into()).unwrap();
+    let owned = ["1", "2"].map(|subject| (of(issuer, subject), (ada.id, email.clone())));
+    assert_eq!(store.identity_owners(&asked).await.unwrap(), owned.into());
+    let snapshot = store.snapshot().await.unwrap();
+    let found = |identities: Vec<(Identity, _)>| identities.len();
+    let (none, last) = (None, eve.email.key());
+    assert_eq!(found(snapshot.identities(none, &last).await.unwrap()), 2);
+    assert_eq!(found(snapshot.identities(Some(&ada.email.key()), &last).await.unwrap()), 0);
+}
+
 #[tokio::test]
 async fn a_new_password_or_a_deletion_replaces_an_imported_hash_on_sqlite() {
     let folder = tempfile::tempdir().unwrap();
@@ -120,7 +197,13 @@ async fn a_new_password_or_a_deletion_replaces_an_imported_hash(store: &Store) {
     let users = ["a", "b", "c"].map(|name| hashed(&format!("{name}@example.com"), "$2b$10$aaa"));
     let [changed, deleted, left] = &users;
     store
-        .import_users(users.to_vec(), Vec::new(), Vec::new(), IMPORTED_AT, &Effects::NONE)
+        .import_users(
+            users.to_vec(),
+            ImportedWays::default(),
+            Vec::new(),
+            IMPORTED_AT,
+            &Effects::NONE,
+        )
         .await
         .unwrap();
     let new = PasswordHash::from_store("$argon2id$v=19$m=19456,t=2,p=1$c$d".into());

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use doorward::internals::{
-    store::{Effects, OneTimeUse, Store},
+    store::{Effects, ImportedWays, OneTimeUse, Store},
     token::one_time::{OneTime, Purpose},
     user::{Email, Name, Role},
 };
@@ -50,7 +50,7 @@ async fn terms_follow_the_users(store: &Store) {
     // One of the two is there already.
     let imported = vec![bob.clone(), user("Somebody else", "ada@example.com")];
     assert_eq!(
-        store.import_users(imported, Vec::new(), Vec::new(), NOW, none).await.unwrap(),
+        store.import_users(imported, ImportedWays::default(), Vec::new(), NOW, none).await.unwrap(),
         [true, false]
     );
     assert!(indexed(store).await.contains("nine b.o-b@mail.example"));

@@ -124,6 +124,19 @@ async fn every_order_about_a_user_is_carried_out() {
     assert_eq!(server.guard("staff", &token).await.status, 401);
     assert!(!eve.is_signed_in().await);
 
+    let token = server.token_of(EVE, PASSWORD).await;
+    let identity = crate::identities::linked(&server, &token, "eve").await;
+    let shown = ["Accounts at other providers", "eve@work.example", "/remove-login\""];
+    assert_shows(&admin.get(&page).await, 200, &shown);
+    let fields = [("identity", &*identity)];
+    assert_eq!(order(&mut admin, &page, "remove-login", &fields).await, "login-removed");
+    let shown = admin.get(&page).await;
+    assert_shows(&shown, 200, &["No other account signs the person in."]);
+    // One that is gone already, or what is no id, is no fault of the administrator.
+    assert_eq!(order(&mut admin, &page, "remove-login", &fields).await, "login-removed");
+    let fields = [("identity", "x")];
+    assert_eq!(order(&mut admin, &page, "remove-login", &fields).await, "login-removed");
+
     for _ in 0..20 {
         server.login(EVE, "wrong password").await;
     }
