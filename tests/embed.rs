@@ -192,6 +192,34 @@ async fn an_app_mounts_the_pages_beside_its_own() {
     assert_eq!(send(&app, elsewhere).await, (StatusCode::NOT_FOUND, String::new()));
 }
 
+#[tokio::test]
+async fn people_of_an_app_go_to_another_provider_and_come_back_to_the_app() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = Settings::new()
+        .with("database_url", format!("sqlite://{}/doorward.db", folder.path().display()))
+        .with("public_url", "https://shop.example.com")
+        .with_toml("[logins.github]\nclient_id = 'shop'\nclient_secret_file = '/nowhere'");
+    let doorward = Doorward::open(settings).await.unwrap();
+    let app = Router::new().merge(doorward.routes()).merge(doorward.pages());
+    let page = |path: &str| {
+        let page = Request::get(path).header("host", "shop.example.com");
+        page.header("x-forwarded-proto", "https").body(Body::empty()).unwrap()
+    };
+    let (status, body) = send(&app, page("/sign-in")).await;
+    assert!(status == StatusCode::OK && body.contains("Continue with GitHub"), "{body}");
+    let answer = app.clone().oneshot(page("/sign-in/with/github")).await.unwrap();
+    assert_eq!(answer.status(), StatusCode::SEE_OTHER);
+    let there = answer.headers()["location"].to_str().unwrap();
+    let back = "redirect_uri=https%3A%2F%2Fshop.example.com%2Fsign-in%2Fwith%2Fgithub%2Fback";
+    assert!(there.starts_with("https://github.com/login/oauth/authorize?"), "{there}");
+    assert!(there.contains(back), "{there}");
+    let attempt = answer.headers()["set-cookie"].to_str().unwrap();
+    assert!(attempt.starts_with("__Host-doorward-try-login-"), "{attempt}");
+    // Who comes back without it is not asked for anything.
+    let (status, body) = send(&app, page("/sign-in/with/github/back?state=x&code=y")).await;
+    assert!(status == StatusCode::BAD_REQUEST && body.contains("Please start again"), "{body}");
+}
+
 /// An app with pages for people beside its JSON, called as a browser does.
 struct Site {
     app: Router,

@@ -758,7 +758,7 @@ export interface paths {
         post?: never;
         /**
          * Remove an account at another provider
-         * @description It signs the user in no longer, and the other sessions that began with it end.
+         * @description It signs the user in no longer, and their other sessions end in which they have signed in with a provider.
          */
         delete: operations["removeIdentity"];
         options?: never;
@@ -1206,7 +1206,7 @@ export interface paths {
         post?: never;
         /**
          * Remove an account of a user at another provider
-         * @description It signs the user in no longer, also if it was their last way to sign in. The sessions that began with it end, and the user is told by mail. Needs the scope `users:write`, and a sign-in within the last 10 minutes.
+         * @description It signs the user in no longer, also if it was their last way to sign in. The sessions in which they have signed in with a provider end, and they are told by mail. Needs the scope `users:write`, and a sign-in within the last 10 minutes.
          */
         delete: operations["removeUserIdentity"];
         options?: never;
@@ -2478,7 +2478,7 @@ export interface components {
             lastUsedAt: string | null;
         };
         ExternalLogin: {
-            /** @description Where the browser comes back to, with `code` in the query: a URL of an origin in `cors.origins` */
+            /** @description Where the browser comes back to, with `code` in the query: a URL of an origin in `cors.origins`, without a query */
             returnTo: string;
         };
         /** @description A login that has begun */
@@ -3352,7 +3352,7 @@ export interface components {
         /** @description How much a database holds */
         Sizes: {
             users: number;
-            /** @description Sessions. Some of them may have expired in the last minutes */
+            /** @description Sessions that have not expired */
             sessions: number;
             /** @description Mail that waits to be sent */
             mailWaiting: number;

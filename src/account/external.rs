@@ -5,24 +5,29 @@ use std::{net::IpAddr, time::Duration};
 
 use super::{
     Error, OpenedSession,
-    external_error::{ExternalError, refuse},
+    effects::identity_linked,
+    external_error::{ExternalError, published},
     first_factor::{ExternalFactor, FirstFactor, SignInOptions, sign_in_with},
+    identities::given,
     session_start::{Authentication, NotBegun, SessionFor, begin_session},
     unanswered,
 };
 use crate::{
     Doorward,
     clock::Timestamp,
-    event::{Event, EventKind, ExternalRefusal},
-    federation::{Authorization, AuthorizationAnswer, Login},
+    event::{EventKind, ExternalFailure},
+    federation::{Authorization, AuthorizationAnswer, Login, Prompt},
     network::Requester,
-    session::{ExternalSession, ExternalStart, Method, Methods, Persistence, Session},
-    store::{self, GivenRoles, IdentityUse, Requirement, SignInRefusal},
+    session::{
+        ExternalSession, ExternalStart, Method, Methods, Persistence, RENEWABLE_FOR, Session,
+        SessionId,
+    },
+    store::{self, IdentityUse, Requirement, SignInRefusal},
     token::{
         cookie::CodeId,
         external::{AttemptPurpose, ExternalSignIn, LoginAttempt, PENDING_LIFETIME, PendingLink},
     },
-    user::{Email, Identity, IdentityId, Invitation, Name, Roles, User, UserId},
+    user::{Email, ExternalAccount, Identity, IdentityId, Invitation, Name, User, UserId},
 };
 
 /// What a browser comes back with.
@@ -60,11 +65,20 @@ pub(crate) async fn authorization_url(
         state: &state,
         nonce: &cookies.nonce(attempt.id),
         verifier: &cookies.verifier(attempt.id),
-        login_hint: None,
-        again: matches!(attempt.purpose, AttemptPurpose::StepUp { .. }),
+        prompt: prompt_of(&attempt.purpose),
     };
-    let url = doorward.providers().authorization_url(login, &ask, doorward.now()).await;
-    url.map_err(|error| refuse(doorward, &login.name, error.into(), None, requester))
+    published(doorward, &login.name, requester, async {
+        Ok(doorward.providers().authorization_url(login, &ask, doorward.now()).await?)
+    })
+    .await
+}
+
+fn prompt_of(purpose: &AttemptPurpose) -> Prompt {
+    match purpose {
+        AttemptPurpose::SignIn | AttemptPurpose::Link { .. } => Prompt::IfNeeded,
+        AttemptPurpose::StepUp { .. } => Prompt::Again,
+        AttemptPurpose::Renew { .. } => Prompt::Never,
+    }
 }
 
 /// Who has come back from an attempt, which counts once.
@@ -75,8 +89,8 @@ pub(crate) async fn come_back(
     answer: &CameBack,
     requester: &Requester,
 ) -> Result<ExternalSignIn, ExternalError> {
-    let came_back = try_to_come_back(doorward, login, attempt, answer, requester).await;
-    came_back.map_err(|error| refuse(doorward, &login.name, error, None, requester))
+    let came_back = try_to_come_back(doorward, login, attempt, answer, requester);
+    published(doorward, &login.name, requester, came_back).await
 }
 
 async fn try_to_come_back(
@@ -86,7 +100,9 @@ async fn try_to_come_back(
     answer: &CameBack,
     requester: &Requester,
 ) -> Result<ExternalSignIn, ExternalError> {
-    use_once(doorward, attempt.id, attempt.expires_at, ExternalRefusal::Attempt).await?;
+    // What the browser brings back counts as a wrong answer of the network if it is not right.
+    let throttle = doorward.throttle();
+    throttle.charge_answer(requester, doorward.instant()).map_err(Error::from)?;
     let (cookies, now) = (doorward.cookies(), doorward.now());
     let answer = AuthorizationAnswer {
         code: answer.code.as_deref(),
@@ -95,38 +111,48 @@ async fn try_to_come_back(
         redirect_uri: &login.redirect_uri(&doorward.public_base()),
         nonce: &cookies.nonce(attempt.id),
         verifier: &cookies.verifier(attempt.id),
+        prompt: prompt_of(&attempt.purpose),
         user: answer.user.as_deref(),
     };
-    let person = doorward.providers().person(login, &answer, now).await?;
+    let person = async {
+        use_once(doorward, attempt.id, attempt.expires_at).await?;
+        Ok::<_, ExternalError>(doorward.providers().person(login, &answer, now).await?)
+    };
+    let person = person.await;
+    if !person.as_ref().is_err_and(ExternalError::is_of_browser) {
+        throttle.refund_answer(requester);
+    }
+    let person = person?;
     let address: Option<IpAddr> = Some(requester.client.address);
     let administrators = &doorward.settings().admin_roles;
     Ok(ExternalSignIn {
         id: CodeId::random(),
-        login: login.name.clone(),
         roles: login.roles_of(&person, address, now, administrators).to_text(),
         is_trusted: login.trusts(&person, address, now),
         is_admitted: login.admits(&person, address, now),
-        issuer: person.issuer,
-        subject: person.subject,
-        display: person.display,
+        account: ExternalAccount {
+            login: login.name.clone(),
+            issuer: person.issuer,
+            subject: person.subject,
+            display: person.display,
+        },
         name: person.name,
         is_verified: person.email.as_ref().is_some_and(|email| email.is_verified),
         email: person.email.map(|email| email.address.as_str().to_owned()),
-        authenticated_at: person.authenticated_at.map(Timestamp::millis),
+        authenticated_at: person.authenticated_at,
         session_id: person.session_id,
         expires_at: now + PENDING_LIFETIME,
     })
 }
 
-async fn use_once(
+pub(super) async fn use_once(
     doorward: &Doorward,
     id: CodeId,
     expires_at: Timestamp,
-    refusal: ExternalRefusal,
 ) -> Result<(), ExternalError> {
     match doorward.store().use_code(id, expires_at, &store::Effects::NONE).await? {
         true => Ok(()),
-        false => Err(ExternalError::Refused(refusal)),
+        false => Err(ExternalFailure::Attempt.into()),
     }
 }
 
@@ -138,15 +164,12 @@ pub(crate) async fn sign_in(
     options: &SignInOptions,
     requester: &Requester,
 ) -> Result<ExternalOutcome, ExternalError> {
-    let outcome = decide(doorward, login, person, options, requester).await;
-    outcome.map_err(|(error, user)| refuse(doorward, &login.name, error, user, requester))
+    let outcome = decide(doorward, login, person, options, requester);
+    published(doorward, &login.name, requester, outcome).await
 }
 
-/// Why a sign-in is refused, and whose it would have been.
-type RefusedOf = (ExternalError, Option<UserId>);
-
-fn refused(refusal: ExternalRefusal, user: &User) -> RefusedOf {
-    (ExternalError::Refused(refusal), Some(user.id))
+fn refused(refusal: ExternalFailure, user: &User) -> ExternalError {
+    ExternalError::Refused(refusal, Some(user.id))
 }
 
 async fn decide(
@@ -155,45 +178,48 @@ async fn decide(
     person: ExternalSignIn,
     options: &SignInOptions,
     requester: &Requester,
-) -> Result<ExternalOutcome, RefusedOf> {
-    let of_nobody = |error: ExternalError| (error, None);
-    let store = doorward.store();
-    let known = store.identity_with_user(&person.issuer, &person.subject).await;
-    if let Some((identity, user)) = known.map_err(|error| of_nobody(error.into()))? {
+) -> Result<ExternalOutcome, ExternalError> {
+    let (store, account) = (doorward.store(), &person.account);
+    if let Some((identity, user)) =
+        store.identity_with_user(&account.issuer, &account.subject).await?
+    {
         if user.disabled {
-            return Err(refused(ExternalRefusal::Disabled, &user));
+            return Err(refused(ExternalFailure::Disabled, &user));
         }
         let factor = factor_of(doorward, login, &person, &identity, requester);
         let factor = FirstFactor::External(&factor);
         let opened = sign_in_with(doorward, &user, factor, options, requester).await;
         let opened = opened.map_err(|error| match error {
-            Error::WrongCredentials => refused(ExternalRefusal::Gone, &user),
-            other => (other.into(), Some(user.id)),
+            Error::WrongCredentials => refused(ExternalFailure::Gone, &user),
+            other => other.into(),
         })?;
         return Ok(ExternalOutcome::SignedIn(Box::new(opened)));
     }
-    let email = person.email.clone().filter(|_| person.is_verified);
-    let Some(email) = email.and_then(|email| Email::parse(email).ok()) else {
+    let Some(email) = person.verified_email() else {
         return match doorward.sends_mail() {
             true => Ok(ExternalOutcome::ProveAddress(person)),
-            false => Err(of_nobody(ExternalError::Refused(ExternalRefusal::AddressNotVerified))),
+            false => Err(ExternalFailure::AddressNotVerified.into()),
         };
     };
-    let owner = store.user_by_email(&email.key()).await;
-    let Some(owner) = owner.map_err(|error| of_nobody(error.into()))? else {
-        let registered = register(doorward, login, &person, email, options, requester).await;
-        return registered.map_err(of_nobody);
+    let Some(owner) = store.user_by_email(&email.key()).await? else {
+        return register(doorward, login, &person, email, options, requester).await;
     };
-    let of_owner = |error: ExternalError| (error, Some(owner.id));
     if owner.disabled {
-        return Err(refused(ExternalRefusal::Disabled, &owner));
+        return Err(refused(ExternalFailure::Disabled, &owner));
     }
     // Another spelling may be another mailbox.
-    if is_unused(&owner) && login.rules.claim && owner.email == email {
-        let claimed = claim(doorward, login, &person, &owner, options, requester).await;
-        return claimed.map_err(of_owner);
+    if login.rules.claim
+        && owner.email == email
+        && owner.is_unused()
+        && store.identities_of(owner.id).await?.is_empty()
+    {
+        let session = SessionFor::SignIn(options.persistence);
+        let requires = vec![Requirement::UnusedAccount];
+        let notice = identity_linked(doorward, &owner, login.label.clone(), requester.language);
+        let first = FirstSession { user: &owner, requires, session, notice };
+        return begin(doorward, login, &person, first, requester).await;
     }
-    let pending = pending_link(doorward, &person, Some(owner.id));
+    let pending = pending_link(doorward, &person, owner.id);
     match may_be_replaced(&owner, &email) {
         true => Ok(ExternalOutcome::Unverified(person, pending)),
         false => Ok(ExternalOutcome::LinkFirst(pending)),
@@ -203,7 +229,7 @@ async fn decide(
 /// Whether somebody else may have registered the address of a user. One with roles, or whom nobody has used, is the operator's doing.
 /// Another spelling of the address may be another mailbox.
 fn may_be_replaced(user: &User, email: &Email) -> bool {
-    !user.email_verified && user.email == *email && user.roles.is_empty() && !is_unused(user)
+    !user.email_verified && user.email == *email && user.roles.is_empty() && !user.is_unused()
 }
 
 /// Deletes the account that somebody else has registered with the address of whoever has come back from a provider, and signs them in in a
@@ -215,52 +241,71 @@ pub(crate) async fn replace_account(
     options: &SignInOptions,
     requester: &Requester,
 ) -> Result<ExternalOutcome, ExternalError> {
-    let refused = |error| refuse(doorward, &login.name, error, None, requester);
-    let email = person.email.clone().filter(|_| person.is_verified);
-    let email = email.and_then(|email| Email::parse(email).ok());
-    let email = email
-        .ok_or_else(|| refused(ExternalError::Refused(ExternalRefusal::AddressNotVerified)))?;
-    let used = use_once(doorward, person.id, person.expires_at, ExternalRefusal::Attempt).await;
-    used.map_err(refused)?;
-    let store = doorward.store();
-    let owner = store.user_by_email(&email.key()).await?;
-    if let Some(owner) = owner.filter(|owner| may_be_replaced(owner, &email)) {
-        admit(doorward, &person, &email, requester).await.map_err(refused)?;
-        let kind = EventKind::UnverifiedUserDeleted;
-        let effects = doorward.event_by_unknown(owner.id, requester, kind).into();
-        let (version, now) = (Some(owner.version()), doorward.now());
-        // One that has changed in the meantime is judged again.
-        store.delete_user_of_version(owner.id, version, now, &effects).await?;
-    }
-    sign_in(doorward, login, person, options, requester).await
+    published(doorward, &login.name, requester, async {
+        let email = person.verified_email().ok_or(ExternalFailure::AddressNotVerified)?;
+        use_once(doorward, person.id, person.expires_at).await?;
+        let store = doorward.store();
+        let owner = store.user_by_email(&email.key()).await?;
+        if let Some(owner) = owner.filter(|owner| may_be_replaced(owner, &email)) {
+            admit(doorward, &person, &email, requester).await?;
+            let kind = EventKind::UnverifiedUserDeleted;
+            let effects = doorward.event_by_unknown(owner.id, requester, kind).into();
+            let (version, now) = (Some(owner.version()), doorward.now());
+            // One that has changed in the meantime is judged again.
+            store.delete_user_of_version(owner.id, version, now, &effects).await?;
+        }
+        decide(doorward, login, person, options, requester).await
+    })
+    .await
 }
 
-/// An account that waits to be linked.
+/// The identity by which a session began that has lasted as long as its login allows, if the provider can be asked without a question
+/// whether the person is still signed in there. Nobody has ended such a session, which would have deleted it.
+pub(crate) async fn renewable(
+    doorward: &Doorward,
+    session: SessionId,
+) -> Result<Option<Identity>, store::Error> {
+    let (store, now) = (doorward.store(), doorward.now());
+    let Some((session, user)) = store.session_with_user(session).await? else { return Ok(None) };
+    let over_at = session.expires_at;
+    let was_idle = session.has_expired(session.last_seen_at, over_at - Duration::from_millis(1));
+    let is_due = over_at <= now && now < over_at + RENEWABLE_FOR && !was_idle;
+    let Some(external) = session.external.filter(|_| is_due) else { return Ok(None) };
+    let mut identities = store.identities_of(user.id).await?.into_iter();
+    let identity = identities.find(|identity| identity.id == external.identity);
+    let asks = |identity: &Identity| {
+        let logins = doorward.logins();
+        let login = logins.by_name(&identity.login);
+        login.is_some_and(|login| login.rules.session.is_some() && login.shown_as.answers_at_once())
+    };
+    Ok(identity.filter(asks))
+}
+
+/// Whether who has come back is who has this identity.
+pub(crate) async fn is_same_person(
+    doorward: &Doorward,
+    person: &ExternalSignIn,
+    identity: IdentityId,
+) -> Result<bool, store::Error> {
+    let ExternalAccount { issuer, subject, .. } = &person.account;
+    let known = doorward.store().identity_with_user(issuer, subject).await?;
+    Ok(known.is_some_and(|(known, _)| known.id == identity))
+}
+
+/// An account that waits to be linked to this user.
 pub(crate) fn pending_link(
     doorward: &Doorward,
     person: &ExternalSignIn,
-    user: Option<UserId>,
+    user: UserId,
 ) -> PendingLink {
-    PendingLink {
-        login: person.login.clone(),
-        issuer: person.issuer.clone(),
-        subject: person.subject.clone(),
-        display: person.display.clone(),
-        user,
-        target: None,
-        expires_at: doorward.now() + PENDING_LIFETIME,
-    }
-}
-
-/// Whether an account was made for somebody who has never used it.
-fn is_unused(user: &User) -> bool {
-    !user.has_password() && user.factors.is_empty() && user.last_login_at.is_none()
+    let expires_at = doorward.now() + PENDING_LIFETIME;
+    let (account, roles) = (person.account.clone(), person.roles.clone());
+    PendingLink { account, roles, user, target: None, expires_at }
 }
 
 /// What a person has proved at the provider. Without a time, nobody knows when, so it is as old as can be.
 fn proved(doorward: &Doorward, person: &ExternalSignIn) -> Methods {
-    let at = person.authenticated_at.map(Timestamp::from_millis);
-    let at = at.unwrap_or(Timestamp::from_seconds(0)).min(doorward.now());
+    let at = person.authenticated_at.unwrap_or(Timestamp::from_seconds(0)).min(doorward.now());
     let trusted = person.is_trusted.then_some(Method::ExternalMfa);
     Methods::at(at, [Method::External].into_iter().chain(trusted))
 }
@@ -286,42 +331,10 @@ fn factor_of(
         used: IdentityUse {
             id: identity.id,
             login: login.name.clone(),
-            display: person.display.clone(),
-            gives: given(doorward, person, identity.user_id, requester),
+            display: person.account.display.clone(),
+            gives: given(doorward, &person.roles, identity.user_id, requester),
         },
     }
-}
-
-/// The roles that the login gives, each of them an event about this user.
-fn given(
-    doorward: &Doorward,
-    person: &ExternalSignIn,
-    user: UserId,
-    requester: &Requester,
-) -> GivenRoles {
-    // The kind is replaced by that of each role.
-    let kind = EventKind::UserEnabled;
-    let event = Event::by_unknown(Some(user), requester, doorward.now(), kind);
-    GivenRoles { roles: Roles::from_store(&person.roles), event }
-}
-
-fn new_identity(doorward: &Doorward, person: &ExternalSignIn, user: UserId) -> Identity {
-    let now = doorward.now();
-    Identity {
-        id: IdentityId::random(),
-        user_id: user,
-        issuer: person.issuer.clone(),
-        subject: person.subject.clone(),
-        login: person.login.clone(),
-        display: person.display.clone(),
-        created_at: now,
-        last_used_at: Some(now),
-    }
-}
-
-fn linked(doorward: &Doorward, login: &Login, user: UserId, requester: &Requester) -> Event {
-    let kind = EventKind::IdentityLinked { login: login.name.clone() };
-    doorward.event_by_user(user, requester, kind)
 }
 
 /// Whether somebody may get an account, and what they are called.
@@ -332,7 +345,7 @@ async fn admit(
     requester: &Requester,
 ) -> Result<(Name, Option<Invitation>), ExternalError> {
     if !person.is_admitted {
-        return Err(ExternalError::Refused(ExternalRefusal::NotAdmitted));
+        return Err(ExternalFailure::NotAdmitted.into());
     }
     let now = doorward.now();
     let invitation = doorward.store().invitation_by_email(&email.key(), now).await?;
@@ -340,7 +353,7 @@ async fn admit(
     let invitation = invitation.filter(|invitation| invitation.email == *email);
     let (name, policy) = (name_of(person, email), &doorward.settings().registration);
     let allowed = policy.allows(&name, email, requester.client.address, now, invitation.is_some());
-    allowed.map_err(|_| ExternalError::Refused(ExternalRefusal::MayNotRegister))?;
+    allowed.map_err(|_| ExternalFailure::MayNotRegister)?;
     Ok((name, invitation))
 }
 
@@ -371,62 +384,51 @@ async fn register(
     if let Some(invitation) = &invitation {
         user.roles = invitation.roles.clone();
     }
-    let identity = new_identity(doorward, person, user.id);
+    let requires = invitation.map(|invitation| Requirement::Invitation(invitation.id));
     let session = SessionFor::Registration(options.persistence);
-    let linked = linked(doorward, login, user.id, requester);
-    let gives = given(doorward, person, user.id, requester);
-    let mut requires = vec![Requirement::NewIdentity(Box::new((identity.clone(), gives)))];
-    requires.extend(invitation.map(|invitation| Requirement::Invitation(invitation.id)));
-    let authentication = Authentication {
-        requires,
-        // Their first mail would tell them what they have just done.
-        mail: linked.into(),
-        external: Some(start(login, person, identity.id)),
-        ..Authentication::new(&user, proved(doorward, person), session)
-    };
-    begun(begin_session(doorward, authentication, requester).await)
+    // A mail would tell them what they have just done.
+    let (requires, notice) = (requires.into_iter().collect(), store::Effects::NONE);
+    let first = FirstSession { user: &user, requires, session, notice };
+    begin(doorward, login, person, first, requester).await
 }
 
-/// Gives somebody the account that was made for them and that nobody has used.
-async fn claim(
+/// The first session of a user.
+struct FirstSession<'a> {
+    user: &'a User,
+    requires: Vec<Requirement>,
+    session: SessionFor<'a>,
+    notice: store::Effects,
+}
+
+/// Begins the first session of a user by an identity, which becomes theirs.
+async fn begin(
     doorward: &Doorward,
     login: &Login,
     person: &ExternalSignIn,
-    user: &User,
-    options: &SignInOptions,
+    first: FirstSession<'_>,
     requester: &Requester,
 ) -> Result<ExternalOutcome, ExternalError> {
-    let identity = new_identity(doorward, person, user.id);
-    let gives = given(doorward, person, user.id, requester);
+    let FirstSession { user, mut requires, session, notice } = first;
+    let now = doorward.now();
+    let identity = Identity { last_used_at: Some(now), ..person.account.of(user.id, now) };
+    let external = Some(start(login, person, identity.id));
+    let gives = given(doorward, &person.roles, user.id, requester);
+    requires.push(Requirement::NewIdentity(Box::new((identity, gives))));
+    let linked = EventKind::IdentityLinked { login: login.name.clone() };
     let authentication = Authentication {
-        requires: vec![
-            Requirement::UnusedAccount,
-            Requirement::NewIdentity(Box::new((identity.clone(), gives))),
-        ],
-        mail: linked(doorward, login, user.id, requester).into(),
-        external: Some(start(login, person, identity.id)),
-        ..Authentication::new(
-            user,
-            proved(doorward, person),
-            SessionFor::SignIn(options.persistence),
-        )
+        requires,
+        mail: notice.with(doorward.event_by_user(user.id, requester, linked)),
+        external,
+        ..Authentication::new(user, proved(doorward, person), session)
     };
-    begun(begin_session(doorward, authentication, requester).await)
-}
-
-fn begun(begun: Result<OpenedSession, NotBegun>) -> Result<ExternalOutcome, ExternalError> {
-    match begun {
+    match begin_session(doorward, authentication, requester).await {
         Ok(opened) => Ok(ExternalOutcome::SignedIn(Box::new(opened))),
-        Err(NotBegun::Store(store::Error::EmailTaken)) => {
-            Err(ExternalError::Refused(ExternalRefusal::AddressTaken))
-        }
+        Err(NotBegun::Store(store::Error::EmailTaken)) => Err(ExternalFailure::AddressTaken.into()),
         Err(NotBegun::Store(error)) => Err(error.into()),
         Err(NotBegun::Refused(SignInRefusal::IdentityTaken)) => {
-            Err(ExternalError::Refused(ExternalRefusal::IdentityTaken))
+            Err(ExternalFailure::IdentityTaken.into())
         }
-        Err(NotBegun::Refused(_) | NotBegun::FactorMissing) => {
-            Err(ExternalError::Refused(ExternalRefusal::Gone))
-        }
+        Err(NotBegun::Refused(_) | NotBegun::FactorMissing) => Err(ExternalFailure::Gone.into()),
     }
 }
 
@@ -442,32 +444,32 @@ pub(crate) async fn step_up(
     begun_at: Timestamp,
     requester: &Requester,
 ) -> Result<OpenedSession, ExternalError> {
-    let refuse =
-        |error: ExternalError| refuse(doorward, &login.name, error, Some(user.id), requester);
-    let refused = |refusal| refuse(ExternalError::Refused(refusal));
-    let at = person.authenticated_at.map(Timestamp::from_millis);
-    if at.is_none_or(|at| at + CLOCK_SKEW < begun_at) {
-        return Err(refused(ExternalRefusal::NotAgain));
-    }
-    let known = doorward.store().identity_with_user(&person.issuer, &person.subject).await?;
-    let known = known.filter(|(_, owner)| owner.id == user.id);
-    let (identity, _) = known.ok_or_else(|| refused(ExternalRefusal::IdentityTaken))?;
-    let factor = factor_of(doorward, login, person, &identity, requester);
-    let methods = proved(doorward, person);
-    let authentication = Authentication {
-        requires: vec![Requirement::IdentityUse(Box::new(factor.used))],
-        ..Authentication::new(user, methods.clone(), SessionFor::StepUp(session))
-    };
-    match begin_session(doorward, authentication, requester).await {
-        Ok(opened) => Ok(opened),
-        Err(NotBegun::FactorMissing) => {
-            let (persistence, session) = (Persistence::Lifetime, Some(session));
-            let missing =
-                unanswered::ask(doorward, user, methods, persistence, session, None, requester)
-                    .await?;
-            Err(ExternalError::Account(Error::FactorMissing(Box::new(missing))))
+    published(doorward, &login.name, requester, async {
+        if person.authenticated_at.is_none_or(|at| at + CLOCK_SKEW < begun_at) {
+            return Err(refused(ExternalFailure::NotAgain, user));
         }
-        Err(NotBegun::Refused(_)) => Err(refused(ExternalRefusal::Gone)),
-        Err(NotBegun::Store(error)) => Err(error.into()),
-    }
+        let ExternalAccount { issuer, subject, .. } = &person.account;
+        let known = doorward.store().identity_with_user(issuer, subject).await?;
+        let known = known.filter(|(_, owner)| owner.id == user.id);
+        let (identity, _) = known.ok_or_else(|| refused(ExternalFailure::IdentityTaken, user))?;
+        let factor = factor_of(doorward, login, person, &identity, requester);
+        let methods = proved(doorward, person);
+        let authentication = Authentication {
+            requires: vec![Requirement::IdentityUse(Box::new(factor.used))],
+            ..Authentication::new(user, methods.clone(), SessionFor::StepUp(session))
+        };
+        match begin_session(doorward, authentication, requester).await {
+            Ok(opened) => Ok(opened),
+            Err(NotBegun::FactorMissing) => {
+                let (persistence, session) = (Persistence::Lifetime, Some(session));
+                let missing =
+                    unanswered::ask(doorward, user, methods, persistence, session, None, requester)
+                        .await?;
+                Err(ExternalError::Account(Error::FactorMissing(Box::new(missing))))
+            }
+            Err(NotBegun::Refused(_)) => Err(refused(ExternalFailure::Gone, user)),
+            Err(NotBegun::Store(error)) => Err(error.into()),
+        }
+    })
+    .await
 }

@@ -3,14 +3,15 @@
 use super::{
     Error,
     effects::{charge_mail, mail},
-    external_error::{ExternalError, refuse},
+    external::use_once,
+    external_error::{ExternalError, published},
     identities::label,
     one_time::{charge_guess, refund},
     sign_in::begin_attempt,
 };
 use crate::{
     Doorward,
-    event::{EventKind, ExternalRefusal},
+    event::{EventKind, ExternalFailure},
     id::Id,
     mail::Message,
     network::Requester,
@@ -37,7 +38,8 @@ pub(crate) async fn send_code(
         return Err(Error::NeedsMail);
     }
     let earlier = charge_mail(doorward, email, MailPurpose::SignIn, requester)?;
-    let (one_time, login) = (code_id(doorward, person, email), label(doorward, &person.login));
+    let (one_time, login) =
+        (code_id(doorward, person, email), label(doorward, &person.account.login));
     let message = Message::ProveAddress { one_time, login };
     let mail = mail(doorward, None, email, requester.language, message);
     let kind = EventKind::MailRequested { purpose: PURPOSE };
@@ -54,31 +56,24 @@ pub(crate) async fn prove(
     code: Option<&OneTimeCode>,
     requester: &Requester,
 ) -> Result<ExternalSignIn, ExternalError> {
-    let key = email.key();
-    let guess = begin_attempt(doorward, Guess::Code, &key, requester).await?;
-    // Counted before it is compared, however many instances compare at the same time.
-    charge_guess(doorward, PURPOSE, &key).await?;
-    let counted = doorward.store().one_time_guesses(PURPOSE, &key, doorward.now()).await?;
-    let right = doorward.one_time_secrets().code(code_id(doorward, person, email), PURPOSE);
-    if counted > MAX_GUESSES || !code.is_some_and(|code| right.matches(code)) {
-        let refusal = ExternalError::Refused(ExternalRefusal::WrongCode);
-        return Err(refuse(doorward, &person.login, refusal, None, requester));
-    }
-    refund(Some(guess));
-    let store = doorward.store();
-    if !store.use_code(person.id, person.expires_at, &Effects::NONE).await? {
-        let refusal = ExternalError::Refused(ExternalRefusal::Attempt);
-        return Err(refuse(doorward, &person.login, refusal, None, requester));
-    }
-    doorward.throttle().clear_mails(&key);
-    // The id was used with the code.
-    let id = CodeId::random();
-    Ok(ExternalSignIn {
-        id,
-        email: Some(email.as_str().to_owned()),
-        is_verified: true,
-        ..person.clone()
+    published(doorward, &person.account.login, requester, async {
+        let key = email.key();
+        let guess = begin_attempt(doorward, Guess::Code, &key, requester).await?;
+        // Counted before it is compared, however many instances compare at the same time.
+        charge_guess(doorward, PURPOSE, &key).await?;
+        let counted = doorward.store().one_time_guesses(PURPOSE, &key, doorward.now()).await?;
+        let right = doorward.one_time_secrets().code(code_id(doorward, person, email), PURPOSE);
+        if counted > MAX_GUESSES || !code.is_some_and(|code| right.matches(code)) {
+            return Err(ExternalFailure::WrongCode.into());
+        }
+        refund(Some(guess));
+        use_once(doorward, person.id, person.expires_at).await?;
+        doorward.throttle().clear_mails(&key);
+        // The id was used with the code.
+        let (id, email) = (CodeId::random(), Some(email.as_str().to_owned()));
+        Ok(ExternalSignIn { id, email, is_verified: true, ..person.clone() })
     })
+    .await
 }
 
 /// The id that the code is derived from: another one for each address and each sign-in.

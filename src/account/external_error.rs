@@ -3,7 +3,8 @@
 use super::Error;
 use crate::{
     Doorward,
-    event::{EventKind, ExternalFailure, ExternalRefusal, ProviderFault},
+    count::Label,
+    event::{EventKind, ExternalFailure},
     federation::ProviderError,
     network::Requester,
     store,
@@ -15,20 +16,21 @@ use crate::{
 pub(crate) enum ExternalError {
     #[error(transparent)]
     Provider(#[from] ProviderError),
-    #[error("{}", ExternalFailure::Refused(*.0))]
-    Refused(ExternalRefusal),
+    /// Why, and who was not.
+    #[error("{}", .0.label())]
+    Refused(ExternalFailure, Option<UserId>),
     #[error(transparent)]
     Account(#[from] Error),
 }
 
 impl ExternalError {
-    /// Why the login has signed nobody in; `None` if that is not about the login.
-    fn failure(&self) -> Option<ExternalFailure> {
-        match self {
-            Self::Provider(error) => Some(ExternalFailure::Provider(error.fault())),
-            Self::Refused(refusal) => Some(ExternalFailure::Refused(*refusal)),
-            Self::Account(_) => None,
-        }
+    /// Whether the browser has brought back what is not right: a code that was made up, or an attempt that was used.
+    pub(super) fn is_of_browser(&self) -> bool {
+        use ProviderError::{CodeRefused, Nonce};
+        matches!(
+            self,
+            Self::Provider(CodeRefused(_) | Nonce) | Self::Refused(ExternalFailure::Attempt, _)
+        )
     }
 
     /// Why the login has signed nobody in.
@@ -38,9 +40,15 @@ impl ExternalError {
     pub(crate) fn into_failure(self) -> Result<ExternalFailure, Error> {
         match self {
             Self::Account(error) => Err(error),
-            Self::Provider(error) => Ok(ExternalFailure::Provider(error.fault())),
-            Self::Refused(refusal) => Ok(ExternalFailure::Refused(refusal)),
+            Self::Provider(error) => Ok(error.fault()),
+            Self::Refused(refusal, _) => Ok(refusal),
         }
+    }
+}
+
+impl From<ExternalFailure> for ExternalError {
+    fn from(refusal: ExternalFailure) -> Self {
+        Self::Refused(refusal, None)
     }
 }
 
@@ -50,21 +58,35 @@ impl From<store::Error> for ExternalError {
     }
 }
 
-/// Publishes why a login has signed nobody in. What a person is asked for next, and what is no refusal, is not published.
-pub(crate) fn refuse(
+/// The outcome of a sign-in by a login. Why it has signed nobody in is published. What a person is asked for next, and what is no refusal,
+/// is not.
+pub(crate) async fn published<T>(
     doorward: &Doorward,
     login: &str,
-    error: ExternalError,
-    user: Option<UserId>,
     requester: &Requester,
-) -> ExternalError {
-    let Some(reason) = error.failure() else { return error };
-    if let ExternalError::Provider(cause) = &error
-        && cause.fault() != ProviderFault::Cancelled
-    {
-        tracing::warn!(login, error = %cause, "the provider of a login has given no valid answer");
-    }
+    outcome: impl Future<Output = Result<T, ExternalError>>,
+) -> Result<T, ExternalError> {
+    outcome.await.inspect_err(|error| publish(doorward, login, requester, error))
+}
+
+/// Publishes why a login has signed nobody in.
+pub(crate) fn publish(
+    doorward: &Doorward,
+    login: &str,
+    requester: &Requester,
+    error: &ExternalError,
+) {
+    let (reason, user) = match error {
+        ExternalError::Account(_) => return,
+        ExternalError::Refused(refusal, user) => (*refusal, *user),
+        ExternalError::Provider(error) => {
+            let fault = error.fault();
+            if !matches!(fault, ExternalFailure::Cancelled | ExternalFailure::MustAsk) {
+                tracing::warn!(login, %error, "the provider of a login has given no valid answer");
+            }
+            (fault, None)
+        }
+    };
     let kind = EventKind::ExternalSignInFailed { login: login.to_owned(), reason };
     doorward.events().publish(&doorward.event_by_unknown(user, requester, kind));
-    error
 }

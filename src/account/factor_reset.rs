@@ -67,7 +67,9 @@ pub(crate) async fn use_link(
     };
     if user.has_password() {
         let password = password.ok_or(Error::WrongPassword)?;
-        let proved = user_by_password(doorward, &user.email.key(), password, requester).await?;
+        let proved =
+            user_by_password(doorward, &user.email.key(), password, Some(user.id), requester)
+                .await?;
         if proved.is_none_or(|proved| proved.id != user.id) {
             return Err(Error::WrongPassword);
         }

@@ -13,7 +13,7 @@ use crate::{
     session::{ExternalStart, Method, Methods, Persistence},
     store::{Effects, IdentityUse, OneTimeUse, Requirement},
     token::one_time::OneTime,
-    user::User,
+    user::{User, UserId},
 };
 
 /// What a person has given.
@@ -61,16 +61,27 @@ impl FirstFactor<'_> {
     }
 }
 
+/// A provider, and the user to whom an account there may be linked.
+#[derive(Clone, Debug)]
+pub(crate) struct ComesFrom {
+    /// The name of the login.
+    pub(crate) login: String,
+    pub(crate) user: UserId,
+}
+
 /// How a person signs in.
 pub(crate) struct SignInOptions {
     pub(crate) persistence: Persistence,
     /// The cookie of a browser that its user trusts.
     pub(crate) device: Option<String>,
+    /// Where the person comes from, if they sign in to link an account at a provider.
+    pub(crate) comes_from: Option<ComesFrom>,
 }
 
 impl SignInOptions {
     /// Those of a program, which gets a token.
-    pub(crate) const TOKEN: Self = Self { persistence: Persistence::Lifetime, device: None };
+    pub(crate) const TOKEN: Self =
+        Self { persistence: Persistence::Lifetime, device: None, comes_from: None };
 }
 
 /// Signs in a user who has given a first factor. A browser that they trust stands in for the second one.

@@ -9,7 +9,7 @@ use crate::{
     Doorward,
     access::guard::GuardSet,
     config::{ReadSettings, SettingsError},
-    event::{Administrator, EventKind},
+    event::{Administrator, EventKind, Reloaded},
     federation::LoginSet,
 };
 
@@ -33,18 +33,16 @@ pub(crate) fn reload(
     guards.log_warnings();
     // The other settings that were read take effect at the next start.
     doorward.settings().log_login_warnings(&logins);
-    let of_guards = Changes::between(&guards_of(&doorward.guards()), &guards_of(&guards));
-    let of_logins = Changes::between(&logins_of(&doorward.logins()), &logins_of(&logins));
+    let of_guards = changes_between(&guards_of(&doorward.guards()), &guards_of(&guards));
+    let of_logins = changes_between(&logins_of(&doorward.logins()), &logins_of(&logins));
     doorward.replace_guards(guards);
     doorward.replace_logins(logins);
     let publish = |kind| {
         doorward.events().publish(&doorward.event_by_administrator(by, None, kind));
     };
-    let Changes { added, changed, removed } = of_guards;
-    publish(EventKind::GuardsReloaded { added, changed, removed });
-    if of_logins != Changes::default() {
-        let Changes { added, changed, removed } = of_logins;
-        publish(EventKind::LoginsReloaded { added, changed, removed });
+    publish(EventKind::GuardsReloaded(of_guards));
+    if of_logins != Reloaded::default() {
+        publish(EventKind::LoginsReloaded(of_logins));
     }
     Ok(())
 }
@@ -60,27 +58,18 @@ fn logins_of(logins: &LoginSet) -> Versions<'_> {
     logins.iter().map(|login| (&*login.name, &*login.version)).collect()
 }
 
-/// The names of what a reload adds, changes and removes.
-#[derive(Debug, Default, PartialEq)]
-struct Changes {
-    added: Vec<String>,
-    changed: Vec<String>,
-    removed: Vec<String>,
-}
-
-impl Changes {
-    fn between(before: &Versions<'_>, after: &Versions<'_>) -> Self {
-        let names = |of: &Versions<'_>, is_listed: &dyn Fn(&str, &str) -> bool| {
-            let listed = of.iter().filter(|(name, version)| is_listed(name, version));
-            listed.map(|(name, _)| (*name).to_owned()).collect()
-        };
-        Self {
-            added: names(after, &|name, _| !before.contains_key(name)),
-            changed: names(after, &|name, version| {
-                before.get(name).is_some_and(|before| *before != version)
-            }),
-            removed: names(before, &|name, _| !after.contains_key(name)),
-        }
+/// What a reload from one to the other changes.
+fn changes_between(before: &Versions<'_>, after: &Versions<'_>) -> Reloaded {
+    let names = |of: &Versions<'_>, is_listed: &dyn Fn(&str, &str) -> bool| {
+        let listed = of.iter().filter(|(name, version)| is_listed(name, version));
+        listed.map(|(name, _)| (*name).to_owned()).collect()
+    };
+    Reloaded {
+        added: names(after, &|name, _| !before.contains_key(name)),
+        changed: names(after, &|name, version| {
+            before.get(name).is_some_and(|before| *before != version)
+        }),
+        removed: names(before, &|name, _| !after.contains_key(name)),
     }
 }
 
@@ -95,9 +84,9 @@ mod tests {
         settings
     }
 
-    fn changes(added: &[&str], changed: &[&str], removed: &[&str]) -> Changes {
+    fn changes(added: &[&str], changed: &[&str], removed: &[&str]) -> Reloaded {
         let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-        Changes { added: names(added), changed: names(changed), removed: names(removed) }
+        Reloaded { added: names(added), changed: names(changed), removed: names(removed) }
     }
 
     #[test]
@@ -110,10 +99,10 @@ mod tests {
         let before = set_of(&[("door", "true"), ("gate", "true"), ("old", "true")]);
         let after = set_of(&[("new", "true"), ("gate", "false"), ("door", "true"), ("b", "true")]);
         assert_eq!(
-            Changes::between(&guards_of(&before), &guards_of(&after)),
+            changes_between(&guards_of(&before), &guards_of(&after)),
             changes(&["b", "new"], &["gate"], &["old"])
         );
-        assert_eq!(Changes::between(&guards_of(&after), &guards_of(&after)), Changes::default());
+        assert_eq!(changes_between(&guards_of(&after), &guards_of(&after)), Reloaded::default());
     }
 
     #[test]
@@ -126,9 +115,9 @@ mod tests {
         let before = set_of(&[("google", "a"), ("github", "a")]);
         let after = set_of(&[("google", "b"), ("gitlab", "a")]);
         assert_eq!(
-            Changes::between(&logins_of(&before), &logins_of(&after)),
+            changes_between(&logins_of(&before), &logins_of(&after)),
             changes(&["gitlab"], &["google"], &["github"])
         );
-        assert_eq!(Changes::between(&logins_of(&after), &logins_of(&after)), Changes::default());
+        assert_eq!(changes_between(&logins_of(&after), &logins_of(&after)), Reloaded::default());
     }
 }

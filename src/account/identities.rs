@@ -3,20 +3,21 @@
 use super::{
     Error,
     effects::{identity_linked, identity_unlinked},
-    external_error::{ExternalError, refuse},
+    external_error::{ExternalError, published},
     factor::{holder, require_fresh},
+    last_way::other_ways,
     user_order::Order,
 };
 use crate::{
     Caller, Doorward,
-    event::{Administrator, EventKind},
-    federation::{Login, ProviderError},
+    event::{Administrator, Event, EventKind},
+    federation::Login,
     id::Id,
     network::Requester,
-    store::{self, LinkIdentity, UnlinkIdentity},
+    store::{self, GivenRoles, LinkIdentity, UnlinkIdentity, UpstreamSession},
     throttle::OwnChange,
     token::{cookie::CodeId, external::PendingLink},
-    user::{Identity, IdentityId, User, UserId},
+    user::{Identity, IdentityId, Roles, User, UserId},
 };
 
 /// The identities of a user, the oldest first.
@@ -32,6 +33,18 @@ pub(crate) fn label(doorward: &Doorward, login: &str) -> String {
     doorward.logins().by_name(login).map_or_else(|| login.to_owned(), |login| login.label.clone())
 }
 
+/// The roles that a login gives, separated by spaces, each of them an event about this user.
+pub(super) fn given(
+    doorward: &Doorward,
+    roles: &str,
+    user: UserId,
+    requester: &Requester,
+) -> GivenRoles {
+    // The kind is replaced by that of each role.
+    let event = doorward.event_by_unknown(user, requester, EventKind::UserEnabled);
+    GivenRoles { roles: Roles::from_store(roles), event }
+}
+
 /// Links an account at a provider to that of the caller, who has just proved who they are.
 pub(crate) async fn link(
     doorward: &Doorward,
@@ -39,27 +52,18 @@ pub(crate) async fn link(
     pending: &PendingLink,
     requester: &Requester,
 ) -> Result<(), Error> {
-    if pending.user.is_some_and(|user| user != caller.user.id) {
+    if pending.user != caller.user.id {
         return Err(Error::IdentityTaken);
     }
     require_fresh(doorward, caller)?;
     doorward.charge_change(caller.user.id, OwnChange::Account)?;
-    let (user, now) = (&*caller.user, doorward.now());
-    let identity = Identity {
-        id: IdentityId::random(),
-        user_id: user.id,
-        issuer: pending.issuer.clone(),
-        subject: pending.subject.clone(),
-        login: pending.login.clone(),
-        display: pending.display.clone(),
-        created_at: now,
-        last_used_at: None,
-    };
-    let kind = EventKind::IdentityLinked { login: pending.login.clone() };
-    let label = label(doorward, &pending.login);
-    let effects = identity_linked(doorward, user, label, requester.language)
+    let (user, login) = (&*caller.user, &pending.account.login);
+    let identity = pending.account.of(user.id, doorward.now());
+    let kind = EventKind::IdentityLinked { login: login.clone() };
+    let gives = given(doorward, &pending.roles, user.id, requester);
+    let effects = identity_linked(doorward, user, label(doorward, login), requester.language)
         .with(doorward.event_by_user(user.id, requester, kind));
-    match doorward.store().link_identity(holder(caller), &identity, &effects).await? {
+    match doorward.store().link_identity(holder(caller), &identity, &gives, &effects).await? {
         LinkIdentity::Linked => Ok(()),
         LinkIdentity::Taken => Err(Error::IdentityTaken),
         LinkIdentity::TooMany => Err(Error::TooManyIdentities),
@@ -77,25 +81,23 @@ pub(crate) async fn unlink(
     require_fresh(doorward, caller)?;
     doorward.charge_change(caller.user.id, OwnChange::Account)?;
     let (user, now) = (&*caller.user, doorward.now());
-    let identity = identity_of(doorward, user.id, id).await?;
-    let kind = EventKind::IdentityUnlinked { login: identity.login.clone() };
-    let label = label(doorward, &identity.login);
+    let identities = of_user(doorward, user.id).await?;
+    let removed = identities.iter().find(|identity| identity.id == id);
+    let removed = removed.ok_or(Error::NoSuchIdentity)?;
+    let kind = EventKind::IdentityUnlinked { login: removed.login.clone() };
+    let label = label(doorward, &removed.login);
     let effects = identity_unlinked(doorward, user, label, requester.language)
         .with(doorward.event_by_user(user.id, requester, kind));
-    let (who, by_mail) = (holder(caller), doorward.signs_in_by_mail());
-    match doorward.store().unlink_identity(who, id, by_mail, now, &effects).await? {
+    let others = identities.iter().filter(|other| other.id != id);
+    let other_ways = other_ways(doorward, user, others);
+    match doorward.store().unlink_identity(holder(caller), id, other_ways, now, &effects).await? {
         UnlinkIdentity::Unlinked => Ok(()),
         UnlinkIdentity::Kept => Err(Error::LastWayIn),
         UnlinkIdentity::UserChanged => Err(Error::SignInAgain),
     }
 }
 
-async fn identity_of(doorward: &Doorward, user: UserId, id: IdentityId) -> Result<Identity, Error> {
-    let mut identities = of_user(doorward, user).await?.into_iter();
-    identities.find(|identity| identity.id == id).ok_or(Error::NoSuchIdentity)
-}
-
-/// Removes an account at a provider from that of a user, for an administrator. The sessions that began with it end.
+/// Removes an account at a provider from that of a user, for an administrator. The sessions in which they have signed in with a provider end.
 pub(crate) struct RemoveIdentity {
     pub(crate) identity: IdentityId,
 }
@@ -109,50 +111,67 @@ impl Order for RemoveIdentity {
         user: &User,
         by: &Administrator,
     ) -> Result<(), Error> {
-        let identity = identity_of(doorward, user.id, self.identity).await?;
-        let kind = EventKind::IdentityUnlinked { login: identity.login.clone() };
-        let (label, language) =
-            (label(doorward, &identity.login), doorward.settings().mail.language);
-        let effects = identity_unlinked(doorward, user, label, language)
-            .with(doorward.event_by_administrator(by, user.id, kind));
-        let (store, now) = (doorward.store(), doorward.now());
-        match store.remove_identity(user.id, self.identity, now, &effects).await? {
+        let mut identities = of_user(doorward, user.id).await?.into_iter();
+        let identity = identities.find(|identity| identity.id == self.identity);
+        let identity = identity.ok_or(Error::NoSuchIdentity)?;
+        let by_order = |kind| doorward.event_by_administrator(by, user.id, kind);
+        match remove(doorward, user, &identity, by_order).await? {
             true => Ok(()),
             false => Err(Error::NoSuchIdentity),
         }
     }
 }
 
-/// Ends the sessions of which a provider says that they have ended there. What it says counts once. Returns how many there were.
+/// Removes an identity of a user, who has not asked for that, with the sessions in which they have signed in with a provider. Returns false if it is gone already.
+async fn remove(
+    doorward: &Doorward,
+    user: &User,
+    identity: &Identity,
+    event: impl FnOnce(EventKind) -> Event,
+) -> Result<bool, store::Error> {
+    let (label, language) = (label(doorward, &identity.login), doorward.settings().mail.language);
+    let kind = EventKind::IdentityUnlinked { login: identity.login.clone() };
+    let effects = identity_unlinked(doorward, user, label, language).with(event(kind));
+    doorward.store().remove_identity(user.id, identity.id, doorward.now(), &effects).await
+}
+
+/// Ends what a provider says has ended there. A message that ends sessions counts once.
 pub(crate) async fn end_by_provider(
     doorward: &Doorward,
     login: &Login,
-    logout_token: &str,
+    message: &str,
     requester: &Requester,
-) -> Result<usize, ExternalError> {
-    let logout = doorward.providers().logout(login, logout_token, doorward.now()).await;
-    let logout = logout.map_err(|error: ProviderError| {
-        refuse(doorward, &login.name, error.into(), None, requester)
-    })?;
+) -> Result<(), ExternalError> {
+    let ended = published(doorward, &login.name, requester, async {
+        Ok(doorward.providers().ended(login, message, doorward.now()).await?)
+    });
+    let ended = ended.await?;
+    let Some(ended) = ended else { return Ok(()) };
     let (store, now) = (doorward.store(), doorward.now());
-    let message = (CodeId::from_uuid(uuid::Uuid::from_bytes(logout.id)), logout.expires_at);
-    let identities = match (&logout.session_id, &logout.subject) {
-        (Some(session), _) => store.identities_by_upstream_session(&logout.issuer, session).await?,
-        (None, Some(subject)) => {
-            let found = store.identity_with_user(&logout.issuer, subject).await?;
-            found.map(|(identity, _)| identity).into_iter().collect()
+    let identities = match (&ended.subject, &ended.session_id) {
+        (Some(subject), _) => {
+            let found = store.identity_with_user(&ended.issuer, subject).await?;
+            let Some((identity, user)) = found else { return Ok(()) };
+            if ended.is_closed {
+                let of_provider = |kind| doorward.event_by_unknown(user.id, requester, kind);
+                remove(doorward, &user, &identity, of_provider).await?;
+                return Ok(());
+            }
+            vec![identity]
+        }
+        (None, Some(session)) => {
+            store.identities_by_upstream_session(&ended.issuer, session).await?
         }
         (None, None) => Vec::new(),
     };
-    let named = |identity: &Identity| {
-        logout.subject.as_ref().is_none_or(|subject| *subject == identity.subject)
-    };
-    let mut ended = 0;
-    for identity in identities.iter().filter(|identity| named(identity)) {
+    let message = (CodeId::from_uuid(uuid::Uuid::from_bytes(ended.id)), ended.expires_at);
+    for identity in &identities {
         let kind = EventKind::SessionsEnded { count: None };
         let effects = doorward.event_by_unknown(identity.user_id, requester, kind).into();
-        let session = logout.session_id.as_deref();
-        ended += store.end_sessions_by_provider(identity, session, message, now, &effects).await?;
+        // Of a person who is named, it may be any that is not.
+        let or_unnamed = ended.subject.is_some();
+        let session = ended.session_id.as_deref().map(|id| UpstreamSession { id, or_unnamed });
+        store.end_sessions_by_provider(identity, session, message, now, &effects).await?;
     }
-    Ok(ended)
+    Ok(())
 }

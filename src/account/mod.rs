@@ -28,6 +28,7 @@ pub(crate) mod import;
 pub(crate) mod invite;
 pub(crate) mod key_list;
 pub(crate) mod keys;
+mod last_way;
 pub(crate) mod leave;
 pub(crate) mod look_up;
 pub(crate) mod mail_code;

@@ -59,7 +59,8 @@ pub(super) async fn confirm(
     match password {
         Some(password) => {
             let confirmed =
-                user_by_password(doorward, &user.email.key(), password, requester).await?;
+                user_by_password(doorward, &user.email.key(), password, Some(user.id), requester)
+                    .await?;
             let is_same = |confirmed: &User| confirmed.id == user.id;
             match confirmed.filter(is_same) {
                 Some(user) => Ok(user),

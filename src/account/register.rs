@@ -10,6 +10,7 @@ use super::{
     one_time::refund,
     password::reject_known,
     session_start::{Authentication, NotBegun, SessionFor, begin_session},
+    sign_in::elsewhere,
 };
 use crate::{
     Doorward,
@@ -213,6 +214,9 @@ async fn admit<'a>(
         publish_refused(doorward, reason, requester);
         Error::MayNotRegister
     };
+    if elsewhere(doorward, &email.key()).is_some() {
+        return Err(refuse(RegistrationRefusal::OnlyElsewhere));
+    }
     let invitation = match invitation {
         Some(presented) => {
             let found = invite::find(doorward, presented, email, requester).await?;
@@ -250,7 +254,8 @@ async fn register_silently(
                 true => with_secret(doorward, user, Purpose::VerifyEmail, email, language),
                 false => nothing(Some(user.id)),
             };
-            let kind = EventKind::Registered { session: None, roles: user.roles.clone() };
+            let roles = user.roles.clone();
+            let kind = EventKind::Registered { session: None, roles, login: None };
             let event = doorward.event_by_unknown(user.id, requester, kind);
             let effects = Effects { earlier, ..leading_to(effects, target) }.with(event);
             match doorward.store().add_user(user, &effects).await {

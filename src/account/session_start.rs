@@ -152,7 +152,7 @@ impl SessionFor<'_> {
             }
             Self::Registration(_) => {
                 let roles = user.roles.clone();
-                let registered = EventKind::Registered { session: Some(id), roles };
+                let registered = EventKind::Registered { session: Some(id), roles, login };
                 let added = user.factors.iter().map(|kind| EventKind::FactorAdded { kind });
                 [registered].into_iter().chain(added).collect()
             }

@@ -25,7 +25,14 @@ pub(crate) async fn sign_in(
     requester: &Requester,
     options: &SignInOptions,
 ) -> Result<OpenedSession, Error> {
-    let user = user_by_password(doorward, email, password, requester).await?;
+    // Who signs in elsewhere only, and comes from there, is known.
+    let elsewhere = elsewhere(doorward, email);
+    let comes_from = options
+        .comes_from
+        .as_ref()
+        .filter(|from| elsewhere.as_ref().is_some_and(|elsewhere| elsewhere.name == from.login));
+    let known = comes_from.map(|from| from.user);
+    let user = user_by_password(doorward, email, password, known, requester).await?;
     let user = user.ok_or(Error::WrongCredentials)?;
     let opened = sign_in_with(doorward, &user, FirstFactor::Password, options, requester).await;
     if let Err(Error::WrongCredentials) = opened {
@@ -34,15 +41,17 @@ pub(crate) async fn sign_in(
     opened
 }
 
-/// The user with this address, if the password is theirs and they are not disabled.
+/// The user with this address, if the password is theirs and they are not disabled. That of somebody who signs in elsewhere only
+/// counts if they are `known`: from a session, a link, or because they come from there.
 pub(super) async fn user_by_password(
     doorward: &Doorward,
     email: &EmailKey,
     password: Password,
+    known: Option<UserId>,
     requester: &Requester,
 ) -> Result<Option<User>, Error> {
     let attempt = begin_attempt(doorward, Guess::Password, email, requester).await?;
-    let checked = check(doorward, email, password, requester.network()).await;
+    let checked = check(doorward, email, password, known, requester.network()).await;
     // A full queue or a lost database is not the caller's fault, as long as nothing is known about the password.
     match &checked {
         // Whoever guesses the second factor knows the password, and must not clear the failures with it.
@@ -119,6 +128,7 @@ async fn check(
     doorward: &Doorward,
     email: &EmailKey,
     password: Password,
+    known: Option<UserId>,
     network: Network,
 ) -> Result<Checked, Error> {
     let found = doorward.store().user_by_email(email).await?;
@@ -126,7 +136,9 @@ async fn check(
         None => LoginRefusal::UnknownAddress,
         Some(user) if user.disabled => LoginRefusal::Disabled,
         Some(user) if user.password_hash.is_none() => LoginRefusal::NoPassword,
-        Some(_) if elsewhere(doorward, email).is_some() => LoginRefusal::OnlyElsewhere,
+        Some(user) if known != Some(user.id) && elsewhere(doorward, email).is_some() => {
+            LoginRefusal::OnlyElsewhere
+        }
         // Else a login would tell whether a registration has created the account.
         Some(user) if doorward.signs_up_silently() && !user.email_verified => {
             LoginRefusal::Unverified

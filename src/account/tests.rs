@@ -238,7 +238,11 @@ async fn every_change_and_every_failed_login_is_one_event() {
         user.id,
         &Requester::new(client()),
         session.created_at,
-        EventKind::Registered { session: Some(session.id), roles: crate::user::Roles::default() },
+        EventKind::Registered {
+            session: Some(session.id),
+            roles: crate::user::Roles::default(),
+            login: None,
+        },
     );
     assert_eq!(registered, [expected]);
 

@@ -20,7 +20,7 @@ use crate::{
 pub(super) struct Logins {
     /// E-mail address or id
     user: String,
-    /// Remove the account with this id, also if it is the last way to sign in; sessions that began with it end. Can be repeated
+    /// Remove the account with this id, also if it is the last way to sign in; sessions in which they have signed in with a provider end. Can be repeated
     #[arg(long, value_name = "ID")]
     remove: Vec<String>,
     #[command(flatten)]

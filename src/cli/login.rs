@@ -3,6 +3,7 @@
 
 use futures_util::future::join_all;
 use serde::Serialize;
+use serde_json::{Map, Value, json};
 
 use super::{
     Output, block_on,
@@ -12,8 +13,8 @@ use super::{
 use crate::{
     Settings,
     clock::{Clock, Timestamp},
-    config::{LoginFindings, login_findings, show_duration},
-    federation::{Finding, FindingLevel, Login as Declared, Providers, Rules},
+    config::{login_findings, show_duration},
+    federation::{Finding, FindingLevel, Login as Declared, Rules, check_login},
 };
 
 pub(super) const EXAMPLES: &str = "Examples:
@@ -49,27 +50,8 @@ struct Listed<'a> {
     label: &'a str,
     issuer: &'a str,
     redirect_uri: String,
-    rules: SetRules<'a>,
-}
-
-/// The rules that are set.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct SetRules<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    join: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    roles: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    trust: Option<&'a str>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    grants: Vec<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    session: Option<String>,
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    only_for: &'a [String],
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    claim: bool,
+    /// Those that are set.
+    rules: Map<String, Value>,
 }
 
 /// What the check of a login has found, as JSON.
@@ -78,13 +60,7 @@ struct SetRules<'a> {
 struct Checked<'a> {
     name: &'a str,
     redirect_uri: String,
-    findings: Vec<Found<'a>>,
-}
-
-#[derive(Serialize)]
-struct Found<'a> {
-    level: &'static str,
-    text: &'a str,
+    findings: &'a [Finding],
 }
 
 impl Login {
@@ -98,42 +74,47 @@ impl Login {
 
 impl<'a> Listed<'a> {
     fn new(login: &'a Declared, public_base: &str) -> Self {
-        let Rules { join, roles, trust, grants, session, only_for, claim } = &*login.rules;
         Self {
             name: &login.name,
             preset: login.preset.name(),
             label: &login.label,
             issuer: &login.issuer,
             redirect_uri: login.redirect_uri(public_base),
-            rules: SetRules {
-                join: join.as_ref().map(|rule| rule.text()),
-                roles: roles.as_ref().map(|rule| rule.text()),
-                trust: trust.as_ref().map(|rule| rule.text()),
-                grants: grants.iter().collect(),
-                session: session.map(show_duration),
-                only_for,
-                claim: *claim,
-            },
+            rules: set_rules(&login.rules),
         }
+    }
+
+    /// Each rule in a line, as it stands in the settings but for the quotes.
+    fn rule_lines(&self) -> impl Iterator<Item = String> {
+        self.rules.iter().map(|(name, rule)| {
+            let name = if name == ONLY_FOR { "only_for" } else { name };
+            match rule {
+                Value::String(text) => format!("{name} = {text}"),
+                Value::Array(list) => {
+                    let texts: Vec<_> = list.iter().filter_map(Value::as_str).collect();
+                    format!("{name} = {}", texts.join(", "))
+                }
+                other => format!("{name} = {other}"),
+            }
+        })
     }
 }
 
-impl SetRules<'_> {
-    /// Each rule in a line, as it stands in the settings but for the quotes.
-    fn lines(&self) -> Vec<String> {
-        let Self { join, roles, trust, grants, session, only_for, claim } = self;
-        let list = |items: String| (!items.is_empty()).then_some(items);
-        let rules = [
-            ("join", join.map(str::to_owned)),
-            ("roles", roles.map(str::to_owned)),
-            ("trust", trust.map(str::to_owned)),
-            ("grants", list(grants.join(", "))),
-            ("session", session.clone()),
-            ("only_for", list(only_for.join(", "))),
-            ("claim", claim.then(|| "true".to_owned())),
-        ];
-        rules.into_iter().filter_map(|(name, rule)| Some(format!("{name} = {}", rule?))).collect()
-    }
+/// The only name of a rule that JSON writes in another way than the settings.
+const ONLY_FOR: &str = "onlyFor";
+
+fn set_rules(rules: &Rules) -> Map<String, Value> {
+    let Rules { join, roles, trust, grants, session, only_for, claim } = rules;
+    let all = [
+        ("join", join.as_ref().map(|rule| json!(rule.text()))),
+        ("roles", roles.as_ref().map(|rule| json!(rule.text()))),
+        ("trust", trust.as_ref().map(|rule| json!(rule.text()))),
+        ("grants", (!grants.is_empty()).then(|| grants.iter().collect())),
+        ("session", session.map(|session| json!(show_duration(session)))),
+        (ONLY_FOR, (!only_for.is_empty()).then(|| json!(only_for))),
+        ("claim", claim.then(|| json!(true))),
+    ];
+    all.into_iter().filter_map(|(name, rule)| Some((name.to_owned(), rule?))).collect()
 }
 
 fn print_no_logins() {
@@ -154,35 +135,24 @@ fn list(settings: &Settings, output: &Output) -> anyhow::Result<()> {
         print_no_logins();
     }
     let width = logins.iter().map(|login| login.name.len()).max().unwrap_or(0);
-    for Listed { name, preset, label, issuer, redirect_uri, rules } in &logins {
+    for login in &logins {
+        let Listed { name, preset, label, issuer, redirect_uri, rules: _ } = login;
         print_line!("{name:width$}  {preset}  {issuer}  {label}");
         print_line!("{:width$}  register {redirect_uri}", "");
-        rules.lines().iter().for_each(|rule| print_line!("{:width$}  {rule}", ""));
+        login.rule_lines().for_each(|rule| print_line!("{:width$}  {rule}", ""));
     }
     Ok(())
 }
 
-/// What the settings lack for a login, and what its provider says.
+/// What its provider says of a login, and what the settings lack for it.
 pub(super) async fn findings(
     login: &Declared,
     settings: &Settings,
-    providers: &Providers,
     now: Timestamp,
 ) -> Vec<Finding> {
-    let LoginFindings { missing, warnings } =
-        login_findings(login, settings, &public_base(settings));
-    let lacks_secret = missing.iter().any(|missing| is_about_secret(missing));
-    let finding = |level| move |text| Finding { level, text };
-    let missing = missing.into_iter().map(finding(FindingLevel::Error));
-    let warnings = warnings.into_iter().map(finding(FindingLevel::Warning));
-    // Its first finding is about the secret, which is said already if there is none.
-    let of_provider = providers.check(login, now).await;
-    let of_provider = of_provider.into_iter().skip(usize::from(lacks_secret));
-    missing.chain(of_provider).chain(warnings).collect()
-}
-
-fn is_about_secret(missing: &str) -> bool {
-    missing.starts_with("client_secret_file") || missing.starts_with("key_file")
+    let mut findings = check_login(login, now).await;
+    findings.extend(login_findings(login, settings, &public_base(settings)));
+    findings
 }
 
 impl Check {
@@ -203,15 +173,15 @@ impl Check {
         if chosen.is_empty() && !output.json {
             print_no_logins();
         }
-        let (providers, now) = (Providers::new(), Clock::system().now());
-        let found = chosen.iter().map(|login| findings(login, settings, &providers, now));
+        let now = Clock::system().now();
+        let found = chosen.iter().map(|login| findings(login, settings, now));
         let found = block_on(async { Ok(join_all(found).await) })?;
         let base = public_base(settings);
         let is_wrong = found.iter().flatten().any(|found| found.level == FindingLevel::Error);
         let checked = chosen.iter().zip(&found).map(|(login, findings)| Checked {
             name: &login.name,
             redirect_uri: login.redirect_uri(&base),
-            findings: findings.iter().map(Found::new).collect(),
+            findings,
         });
         match output.json {
             true => print_json(&checked.collect::<Vec<_>>())?,
@@ -221,22 +191,11 @@ impl Check {
     }
 }
 
-impl<'a> Found<'a> {
-    fn new(finding: &'a Finding) -> Self {
-        let level = match finding.level {
-            FindingLevel::Fine => "ok",
-            FindingLevel::Warning => "warning",
-            FindingLevel::Error => "wrong",
-        };
-        Self { level, text: &finding.text }
-    }
-}
-
 impl Checked<'_> {
     fn print(&self) {
         print_line!("{}: register {}", self.name, self.redirect_uri);
-        for Found { level, text } in &self.findings {
-            print_line!("  {level}: {text}");
+        for Finding { level, text } in self.findings {
+            print_line!("  {}: {text}", level.name());
         }
     }
 }
@@ -263,7 +222,7 @@ mod tests {
         let listed = Listed::new(login, &public_base(&settings));
         assert_eq!(listed.redirect_uri, "https://auth.example.com/sign-in/with/work/back");
         assert_eq!(
-            listed.rules.lines(),
+            Vec::from_iter(listed.rule_lines()),
             [
                 "trust = \"mfa\" in claims.amr",
                 "session = 12h",
@@ -271,8 +230,7 @@ mod tests {
                 "claim = true"
             ]
         );
-        let rules = serde_json::to_value(&listed.rules).unwrap();
-        let names: Vec<_> = rules.as_object().unwrap().keys().collect();
+        let names: Vec<_> = listed.rules.keys().collect();
         assert_eq!(names, ["trust", "session", "onlyFor", "claim"]);
     }
 
@@ -280,10 +238,10 @@ mod tests {
     async fn a_secret_that_is_missing_is_reported_once_and_the_provider_is_asked_nevertheless() {
         let settings = settings("client_secret_file = '/nowhere/work.secret'");
         let login = settings.logins.by_name("work").unwrap();
-        let found = findings(login, &settings, &Providers::new(), Clock::system().now()).await;
+        let found = findings(login, &settings, Clock::system().now()).await;
         let wrong: Vec<_> =
             found.iter().filter(|found| found.level == FindingLevel::Error).collect();
         assert_eq!(wrong.len(), 2, "{found:?}");
-        assert!(wrong[0].text.starts_with("client_secret_file: /nowhere/work.secret: "));
+        assert!(wrong[0].text.contains("/nowhere/work.secret: No such file"), "{found:?}");
     }
 }

@@ -62,7 +62,7 @@ fn open_sign_up(guard: &Guard, settings: &Settings) -> Option<String> {
              allow"
         ));
     }
-    guard.condition.reads_roles().then(|| {
+    guard.condition.reads().roles.then(|| {
         "registration is open, so strangers can create accounts, which have no role and do not pass: set registration = \
          \"invited\" if only your own people should have one"
             .into()

@@ -10,7 +10,7 @@ use super::{
     SettingsError,
     designated::allowed_name,
     file::SettingsFile,
-    table::{self, FromText, Text},
+    table::{self, FromText, ShortText, Text},
     value::parse_duration,
 };
 use crate::{
@@ -48,7 +48,7 @@ struct GuardTable {
     proxy: Option<ProxyStyle>,
     #[serde(default)]
     preflight: bool,
-    title: Option<Text<Title>>,
+    title: Option<Text<ShortText<60>>>,
     origins: Option<Spanned<Vec<Text<AppOrigin>>>>,
     #[serde(default)]
     cross_site: bool,
@@ -136,7 +136,7 @@ fn guard(
         mode: table.mode,
         proxy: table.proxy,
         preflight: table.preflight,
-        title: table.title.map(|Text(Title(title))| title),
+        title: table.title.map(|Text(ShortText(title))| title),
         origins: origins.into_iter().map(|Text(origin)| origin).collect(),
         cross_site: table.cross_site,
         keys: table.keys,
@@ -200,21 +200,6 @@ impl ExampleTable {
                 verified_ago: session.verified_ago.map_or(Duration::ZERO, |Text(ago)| ago.0),
             },
         })
-    }
-}
-
-/// What the pages call an app.
-struct Title(String);
-
-impl FromText for Title {
-    fn from_text(text: String) -> Result<Self, String> {
-        const MAX_CHARACTERS: usize = 60;
-        let is_allowed = (1..=MAX_CHARACTERS).contains(&text.trim().chars().count())
-            && !text.chars().any(char::is_control);
-        if is_allowed {
-            return Ok(Self(text.trim().to_owned()));
-        }
-        Err(format!("not a title: use 1 to {MAX_CHARACTERS} printable characters"))
     }
 }
 

@@ -1,35 +1,24 @@
 //! What a login lacks, and which of its rules are probably wrong. The start and a reload log the warnings; `doorward doctor` and
 //! `doorward login check` report both.
 
-use std::{fs::File, path::Path};
-
 use super::{Settings, show_duration};
 use crate::{
     access::{guard::AppOrigin, scope::Scopes},
-    federation::{Credential, Login, LoginSet, Preset, Rules},
+    federation::{Finding, FindingLevel, Login, LoginSet, Preset, Rules},
     user::Role,
 };
 
-/// What a check of a login has found. Each finding says what to do about it.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct LoginFindings {
-    /// Without which nobody signs in.
-    pub(crate) missing: Vec<String>,
-    /// What is valid but dangerous or probably wrong.
-    pub(crate) warnings: Vec<String>,
-}
-
-/// Checks a login with the settings around it. `public_base` is the URL that providers send browsers back to.
+/// What a login lacks with the settings around it, and which of its rules are probably wrong. `public_base` is the URL that
+/// providers send browsers back to.
 pub(crate) fn login_findings(
     login: &Login,
     settings: &Settings,
     public_base: &str,
-) -> LoginFindings {
-    let mut missing: Vec<_> =
-        files_of(login).into_iter().filter_map(|(key, file)| unreadable(key, file)).collect();
-    missing.extend(without_secret(login));
-    missing.extend(redirect(login, public_base));
-    LoginFindings { missing, warnings: warnings(login, settings) }
+) -> Vec<Finding> {
+    let finding = |level| move |text| Finding { level, text };
+    let missing = redirect(login, public_base).map(finding(FindingLevel::Error));
+    let warnings = warnings(login, settings).into_iter().map(finding(FindingLevel::Warning));
+    missing.into_iter().chain(warnings).collect()
 }
 
 impl Settings {
@@ -41,34 +30,6 @@ impl Settings {
             }
         }
     }
-}
-
-fn files_of(login: &Login) -> Vec<(&'static str, &Path)> {
-    let credential = match &login.credential {
-        Credential::None => None,
-        Credential::SecretFile(file) => Some(("client_secret_file", file.as_path())),
-        Credential::AppleKey { key_file, .. } => Some(("key_file", key_file.as_path())),
-    };
-    let ca_file = login.ca_file.as_deref().map(|file| ("ca_file", file));
-    credential.into_iter().chain(ca_file).collect()
-}
-
-fn unreadable(key: &str, file: &Path) -> Option<String> {
-    let path = super::absolute(file);
-    let cause = match File::open(file).and_then(|file| file.metadata()) {
-        Ok(metadata) if metadata.is_file() && metadata.len() == 0 => "the file is empty".to_owned(),
-        Ok(metadata) if metadata.is_dir() => "it is a folder".to_owned(),
-        Ok(_) => return None,
-        Err(error) => error.to_string(),
-    };
-    Some(format!("{key}: {}: {cause}", path.display()))
-}
-
-fn without_secret(login: &Login) -> Option<String> {
-    let needs_secret = matches!(login.preset, Preset::Google | Preset::GitHub);
-    (needs_secret && login.credential == Credential::None).then(|| {
-        format!("client_secret_file is not set, and {} asks for a secret: save it in a file, and name the file", login.preset.label())
-    })
 }
 
 fn redirect(login: &Login, public_base: &str) -> Option<String> {
@@ -86,14 +47,9 @@ fn redirect(login: &Login, public_base: &str) -> Option<String> {
 }
 
 fn warnings(login: &Login, settings: &Settings) -> Vec<String> {
-    let Rules { join, roles, trust, grants, session, .. } = &*login.rules;
+    let Rules { roles, trust, grants, session, .. } = &*login.rules;
     let mut found = Vec::new();
-    let trusting = [
-        ("join", join.as_ref().is_some_and(|join| join.trusts_unverified_email())),
-        ("roles", roles.as_ref().is_some_and(|roles| roles.trusts_unverified_email())),
-        ("trust", trust.as_ref().is_some_and(|trust| trust.trusts_unverified_email())),
-    ];
-    for (key, _) in trusting.into_iter().filter(|(_, is_trusting)| *is_trusting) {
+    for (key, _) in login.rules.reads().filter(|(_, reads)| reads.trusts_unverified_email()) {
         let (verified, advice) = match login.shown_as {
             Preset::Microsoft => ("claims.xms_edov", "read claims.tid, or claims.xms_edov as well"),
             _ => ("claims.email_verified", "write `claims.email_verified && (…)`"),
@@ -102,7 +58,7 @@ fn warnings(login: &Login, settings: &Settings) -> Vec<String> {
             "{key} reads claims.email but not {verified}, and people may have set any address there: {advice}"
         ));
     }
-    if trust.as_ref().is_some_and(|trust| !trust.reads_claims()) {
+    if trust.as_ref().is_some_and(|trust| !trust.reads().any_claim()) {
         found.push(
             "trust reads no claim, so it does not depend on how somebody has signed in there: read claims.amr or \
              claims.acr"
@@ -128,19 +84,15 @@ fn warnings(login: &Login, settings: &Settings) -> Vec<String> {
 /// Whoever runs a tenant chooses what its tokens say.
 fn any_tenant(login: &Login) -> Option<String> {
     let tenant = login.tenant.as_deref()?;
-    let Rules { roles, trust, .. } = &*login.rules;
-    let takes_any = ["common", "organizations"].contains(&tenant);
-    let by_roles =
-        roles.as_ref().is_some_and(|rule| rule.reads_claims() && !rule.reads_claim("tid"));
-    let by_trust =
-        trust.as_ref().is_some_and(|rule| rule.reads_claims() && !rule.reads_claim("tid"));
-    let key = if by_roles { "roles" } else { "trust" };
-    (takes_any && (by_roles || by_trust)).then(|| {
-        format!(
-            "tenant is \"{tenant}\", and whoever has a tenant of their own chooses what {key} reads: read claims.tid as \
-             well, or set tenant to yours"
-        )
-    })
+    if !["common", "organizations"].contains(&tenant) {
+        return None;
+    }
+    let mut of_sign_in = login.rules.reads().filter(|(key, _)| *key != "join");
+    let (key, _) = of_sign_in.find(|(_, reads)| reads.any_claim() && !reads.claim("tid"))?;
+    Some(format!(
+        "tenant is \"{tenant}\", and whoever has a tenant of their own chooses what {key} reads: read claims.tid as \
+         well, or set tenant to yours"
+    ))
 }
 
 /// Probably a misspelled role.
@@ -166,8 +118,6 @@ fn ungranted(login: &Login, settings: &Settings) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use super::*;
 
     fn settings(login: &str) -> Settings {
@@ -177,7 +127,7 @@ mod tests {
         settings
     }
 
-    fn findings(login: &str, public_base: &str) -> LoginFindings {
+    fn findings(login: &str, public_base: &str) -> Vec<Finding> {
         let settings = settings(login);
         let login = settings.logins.iter().next().unwrap();
         login_findings(login, &settings, public_base)
@@ -196,11 +146,7 @@ mod tests {
             "trust = '\"mfa\" in claims.amr'\nsession = '30d'",
             "roles = 'claims.hd == \"x\" ? [\"admin\"] : []'\ngrants = ['admin']",
         ] {
-            assert_eq!(
-                findings(&format!("{GITLAB}{rules}"), BASE),
-                LoginFindings::default(),
-                "{rules}"
-            );
+            assert_eq!(findings(&format!("{GITLAB}{rules}"), BASE), [], "{rules}");
         }
     }
 
@@ -244,51 +190,17 @@ mod tests {
             ),
         ] {
             let found = findings(&login, BASE);
-            let [warning] = &found.warnings[..] else { panic!("{login}: {found:?}") };
-            assert!(warning.starts_with(start), "{warning}");
-            assert_eq!(found.missing, [""; 0]);
+            let [Finding { level: FindingLevel::Warning, text }] = &found[..] else {
+                panic!("{login}: {found:?}")
+            };
+            assert!(text.starts_with(start), "{text}");
         }
         let tid = microsoft("roles = 'claims.tid == \"x\" ? claims.groups : []'");
-        assert_eq!(findings(&tid, BASE), LoginFindings::default());
+        assert_eq!(findings(&tid, BASE), []);
     }
 
     #[test]
-    fn files_that_cannot_be_read_are_missing_and_no_error_at_the_start() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = |name: &str| folder.path().join(name).display().to_string();
-        fs::write(file("secret"), "hunter2").unwrap();
-        fs::write(file("empty"), "").unwrap();
-        let login = |secret: &str| format!("{GITLAB}client_secret_file = '{}'", file(secret));
-        assert_eq!(findings(&login("secret"), BASE), LoginFindings::default());
-        for (login, start) in [
-            (login("nothing"), format!("client_secret_file: {}: No such file", file("nothing"))),
-            (login("empty"), format!("client_secret_file: {}: the file is empty", file("empty"))),
-            (login(""), format!("client_secret_file: {}: it is a folder", file(""))),
-            (
-                format!("{GITLAB}ca_file = '{}'", file("ca")),
-                format!("ca_file: {}: No such", file("ca")),
-            ),
-            (
-                format!(
-                    "[logins.apple]\nclient_id = 'a'\nteam_id = 'ABCDE12345'\nkey_id = 'ABCDE12345'\nkey_file = '{}'",
-                    file("key")
-                ),
-                format!("key_file: {}: No such file", file("key")),
-            ),
-        ] {
-            let found = findings(&login, BASE).missing;
-            let [missing] = &found[..] else { panic!("{login}: {found:?}") };
-            assert!(missing.starts_with(&start), "{missing}");
-        }
-    }
-
-    #[test]
-    fn what_a_provider_asks_for_is_missing() {
-        let google = findings("[logins.google]\nclient_id = 'a'", BASE).missing;
-        assert!(
-            google[0].starts_with("client_secret_file is not set, and Google asks"),
-            "{google:?}"
-        );
+    fn a_provider_sends_people_back_only_to_https_or_this_machine() {
         for (base, is_missing) in [
             (BASE, false),
             ("http://localhost:3000", false),
@@ -296,8 +208,9 @@ mod tests {
             ("http://auth.example.com", true),
             ("http://192.0.2.7:3000", true),
         ] {
-            let missing = findings(GITLAB, base).missing;
-            assert_eq!(missing.len(), usize::from(is_missing), "{base}: {missing:?}");
+            let levels: Vec<_> = findings(GITLAB, base).iter().map(|found| found.level).collect();
+            let expected = if is_missing { &[FindingLevel::Error][..] } else { &[] };
+            assert_eq!(levels, expected, "{base}");
         }
     }
 }

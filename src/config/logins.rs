@@ -10,12 +10,13 @@ use toml::de::{DeString, DeTable, DeValue};
 use super::{
     SettingsError,
     file::SettingsFile,
-    table::{self, FromText, Text},
+    table::{self, FromText, ShortText, Text},
     value::{MINUTE, days, enumerate, parse_duration},
 };
 use crate::{
     access::guard::{Condition, ConditionError, Expression, Subject, is_loopback_host},
     federation::{Credential, Login, LoginSet, Preset, Rules},
+    outbound::http::host_of,
     sha256::sha256,
     spelling::suggest,
     user::{Email, Role},
@@ -34,18 +35,18 @@ pub(super) fn read(file: &SettingsFile, logins: &DeTable<'_>) -> Result<LoginSet
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct LoginTable {
-    preset: Option<Text<Preset>>,
-    client_id: Text<ClientId>,
-    client_secret_file: Option<Spanned<Text<FilePath>>>,
-    label: Option<Text<Label>>,
+    preset: Option<Preset>,
+    client_id: Text<Identifier>,
+    client_secret_file: Option<Spanned<Text<PathBuf>>>,
+    label: Option<Text<ShortText<40>>>,
     issuer: Option<Spanned<Text<Issuer>>>,
     tenant: Option<Spanned<Text<Tenant>>>,
     team_id: Option<Spanned<Text<AppleId>>>,
     key_id: Option<Spanned<Text<AppleId>>>,
-    key_file: Option<Spanned<Text<FilePath>>>,
+    key_file: Option<Spanned<Text<PathBuf>>>,
     #[serde(default)]
-    scopes: Vec<Text<ScopeName>>,
-    ca_file: Option<Text<FilePath>>,
+    scopes: Vec<Text<Identifier>>,
+    ca_file: Option<Text<PathBuf>>,
     #[serde(default)]
     allow_networks: Vec<Text<IpNet>>,
     join: Option<Spanned<String>>,
@@ -107,12 +108,18 @@ fn login(
 ) -> Result<Login, SettingsError> {
     let text = name.get_ref().as_ref();
     let place = Place { file, path: format!("logins.{text}"), name: name.span() };
-    check_name(text).map_err(|message| place.error_of_table(&message))?;
+    if !Login::is_name(text) {
+        return Err(place.error_of_table(&format!(
+            "not the name of a login: use 1 to {} of a-z, 0-9 and -, a letter first",
+            Login::MAX_NAME
+        )));
+    }
     let table: LoginTable = table::read(file, "logins", name, table)?;
     let preset = match table.preset {
-        Some(Text(preset)) => preset,
+        Some(preset) => preset,
         None => Preset::by_name(text).ok_or_else(|| place.error_of_table(&without_preset(text)))?,
     };
+    let credential = credential(&place, preset, &table)?;
     let rules = Rules {
         join: place.rule("join", table.join.as_ref(), Condition::parse_about)?,
         roles: place.rule("roles", table.roles.as_ref(), Expression::parse_list_about)?,
@@ -122,27 +129,21 @@ fn login(
         only_for: only_for(&place, table.only_for, others)?,
         claim: table.claim,
     };
-    let credential = Keys {
-        client_secret_file: table.client_secret_file,
-        team_id: table.team_id,
-        key_id: table.key_id,
-        key_file: table.key_file,
-    };
     let login = Login {
         name: text.to_owned(),
         preset,
         shown_as: preset,
         label: match table.label {
-            Some(Text(Label(label))) => label,
+            Some(Text(ShortText(label))) => label,
             None if preset == Preset::Oidc => text.to_owned(),
             None => preset.label().to_owned(),
         },
         issuer: issuer(&place, preset, table.issuer)?,
         tenant: tenant(&place, preset, table.tenant)?,
         client_id: table.client_id.0.0,
-        credential: credential.read(&place, preset)?,
-        scopes: table.scopes.into_iter().map(|Text(ScopeName(scope))| scope).collect(),
-        ca_file: table.ca_file.map(|Text(FilePath(path))| path),
+        credential,
+        scopes: table.scopes.into_iter().map(|Text(Identifier(scope))| scope).collect(),
+        ca_file: table.ca_file.map(|Text(path)| path),
         allow_networks: table.allow_networks.into_iter().map(|Text(network)| network).collect(),
         rules: Arc::new(rules),
         version: String::new(),
@@ -153,31 +154,26 @@ fn login(
     Ok(Login { version, ..login })
 }
 
-fn check_name(name: &str) -> Result<(), String> {
-    match Login::is_name(name) {
-        true => Ok(()),
-        false => Err(format!(
-            "not the name of a login: use 1 to {} of a-z, 0-9 and -, a letter first",
-            Login::MAX_NAME
-        )),
-    }
-}
-
-fn preset_names() -> String {
-    enumerate(Preset::ALL.into_iter().map(Preset::name), "or")
-}
-
 fn without_preset(name: &str) -> String {
-    match suggest(name, Preset::ALL.into_iter().map(Preset::name)) {
+    let presets = Preset::ALL.map(Preset::name).into_iter();
+    match suggest(name, presets.clone()) {
         Some(meant) => {
             format!("did you mean [logins.{meant}]? Under another name, set preset = \"{meant}\"")
         }
         None => format!(
             "preset is missing: write preset = \"oidc\" and the issuer, or one of {}",
-            preset_names()
+            enumerate(presets, "or")
         ),
     }
 }
+
+/// Where an administrator of any tenant chooses the addresses of its people, and whether they count as verified.
+const MICROSOFT_HOSTS: [&str; 4] = [
+    "login.microsoftonline.com",
+    "login.microsoftonline.us",
+    "login.partner.microsoftonline.cn",
+    "sts.windows.net",
+];
 
 fn issuer(
     place: &Place<'_>,
@@ -195,6 +191,11 @@ fn issuer(
     let is_base = matches!(preset, Preset::GitHub | Preset::Microsoft);
     if is_base && issuer.ends_with('/') {
         return Err(place.error_of_key(at, "issuer", "remove the slash at the end"));
+    }
+    let is_microsoft = |host: String| MICROSOFT_HOSTS.contains(&host.as_str());
+    if preset == Preset::Oidc && host_of(&issuer).is_some_and(is_microsoft) {
+        let message = "Microsoft's addresses are not verified: write preset = \"microsoft\" and tenant = \"…\"";
+        return Err(place.error_of_key(at, "issuer", message));
     }
     Ok(issuer)
 }
@@ -218,46 +219,40 @@ fn tenant(
     }
 }
 
-/// The keys of a table with which the service shows a provider who it is.
-struct Keys {
-    client_secret_file: Option<Spanned<Text<FilePath>>>,
-    team_id: Option<Spanned<Text<AppleId>>>,
-    key_id: Option<Spanned<Text<AppleId>>>,
-    key_file: Option<Spanned<Text<FilePath>>>,
-}
-
-impl Keys {
-    fn read(self, place: &Place<'_>, preset: Preset) -> Result<Credential, SettingsError> {
-        let Self { client_secret_file, team_id, key_id, key_file } = self;
-        if preset == Preset::Apple {
-            if let Some(file) = client_secret_file {
-                let message = "apple gives no secret but a key: set team_id, key_id and key_file";
-                let at = file.span().start;
-                return Err(place.error_of_key(at, "client_secret_file", message));
-            }
-            let missing = |key: &str| place.error_of_table(&format!("{key} is missing"));
-            return Ok(Credential::AppleKey {
-                team_id: team_id.ok_or_else(|| missing("team_id"))?.into_inner().0.0,
-                key_id: key_id.ok_or_else(|| missing("key_id"))?.into_inner().0.0,
-                key_file: key_file.ok_or_else(|| missing("key_file"))?.into_inner().0.0,
-            });
+/// With what the service shows a provider who it is.
+fn credential(
+    place: &Place<'_>,
+    preset: Preset,
+    table: &LoginTable,
+) -> Result<Credential, SettingsError> {
+    let LoginTable { client_secret_file, team_id, key_id, key_file, .. } = table;
+    if preset == Preset::Apple {
+        if let Some(file) = client_secret_file {
+            let message = "apple gives no secret but a key: set team_id, key_id and key_file";
+            return Err(place.error_of_key(file.span().start, "client_secret_file", message));
         }
-        let of_apple = [
-            ("team_id", team_id.map(|id| id.span())),
-            ("key_id", key_id.map(|id| id.span())),
-            ("key_file", key_file.map(|file| file.span())),
-        ];
-        if let Some((key, span)) =
-            of_apple.into_iter().find_map(|(key, span)| span.map(|span| (key, span)))
-        {
+        let missing = |key: &str| place.error_of_table(&format!("{key} is missing"));
+        let team_id = team_id.as_ref().ok_or_else(|| missing("team_id"))?;
+        let key_id = key_id.as_ref().ok_or_else(|| missing("key_id"))?;
+        let key_file = key_file.as_ref().ok_or_else(|| missing("key_file"))?;
+        return Ok(Credential::AppleKey {
+            team_id: team_id.get_ref().0.0.clone(),
+            key_id: key_id.get_ref().0.0.clone(),
+            key_file: key_file.get_ref().0.clone(),
+        });
+    }
+    for (key, span) in [
+        ("team_id", team_id.as_ref().map(Spanned::span)),
+        ("key_id", key_id.as_ref().map(Spanned::span)),
+        ("key_file", key_file.as_ref().map(Spanned::span)),
+    ] {
+        if let Some(span) = span {
             let message = "only apple has it: set client_secret_file, or neither";
             return Err(place.error_of_key(span.start, key, message));
         }
-        Ok(match client_secret_file {
-            Some(file) => Credential::SecretFile(file.into_inner().0.0),
-            None => Credential::None,
-        })
     }
+    let secret = client_secret_file.as_ref();
+    Ok(secret.map_or(Credential::None, |file| Credential::SecretFile(file.get_ref().0.clone())))
 }
 
 fn only_for(
@@ -280,54 +275,28 @@ fn only_for(
     Ok(domains)
 }
 
-impl FromText for Preset {
-    fn from_text(text: String) -> Result<Self, String> {
-        Self::by_name(&text).ok_or_else(|| {
-            let hint = match suggest(&text, Self::ALL.into_iter().map(Self::name)) {
-                Some(meant) => format!(": did you mean {meant}?"),
-                None => String::new(),
-            };
-            format!("\"{text}\" is not {}{hint}", preset_names())
-        })
-    }
-}
+/// What a provider calls this service, or a scope.
+struct Identifier(String);
 
-/// What a provider calls this service.
-struct ClientId(String);
-
-impl FromText for ClientId {
+impl FromText for Identifier {
     fn from_text(text: String) -> Result<Self, String> {
         const MAX_BYTES: usize = 500;
         let is_id = (1..=MAX_BYTES).contains(&text.len())
-            && text.bytes().all(|byte| byte.is_ascii_graphic());
+            && text.bytes().all(|byte| byte.is_ascii_graphic() && !b"\"\\".contains(&byte));
         match is_id {
             true => Ok(Self(text)),
-            false => Err(format!("not a text of 1 to {MAX_BYTES} ASCII characters without spaces")),
+            false => Err(format!(
+                "not a text of 1 to {MAX_BYTES} ASCII characters without spaces, quotation marks and backslashes"
+            )),
         }
     }
 }
 
-struct FilePath(PathBuf);
-
-impl FromText for FilePath {
+impl FromText for PathBuf {
     fn from_text(text: String) -> Result<Self, String> {
         match text.is_empty() {
             true => Err("not the path of a file".into()),
-            false => Ok(Self(text.into())),
-        }
-    }
-}
-
-struct Label(String);
-
-impl FromText for Label {
-    fn from_text(text: String) -> Result<Self, String> {
-        const MAX_CHARACTERS: usize = 40;
-        let is_label = (1..=MAX_CHARACTERS).contains(&text.trim().chars().count())
-            && !text.chars().any(char::is_control);
-        match is_label {
-            true => Ok(Self(text.trim().to_owned())),
-            false => Err(format!("not a label: use 1 to {MAX_CHARACTERS} printable characters")),
+            false => Ok(text.into()),
         }
     }
 }
@@ -344,44 +313,22 @@ impl FromText for Issuer {
             return Err(format!("the URL of a document: write what is before it, \"{issuer}\""));
         }
         let no_url = "not an https:// URL, such as https://sso.example.com";
-        let (is_https, rest) = match text.split_once("://") {
-            Some(("https", rest)) => (true, rest),
-            Some(("http", rest)) => (false, rest),
-            _ => return Err(no_url.into()),
-        };
+        let is_https = text.starts_with("https://");
+        if !is_https && !text.starts_with("http://") {
+            return Err(no_url.into());
+        }
         if text.contains(['?', '#', '@', '\\']) {
             return Err("more than a scheme, a host and a path: remove the rest".into());
         }
         let is_visible = text.bytes().all(|byte| byte.is_ascii_graphic());
-        let Some(host) = host_of(rest).filter(|_| is_visible && text.len() <= MAX_BYTES) else {
+        let Some(host) = host_of(&text).filter(|_| is_visible && text.len() <= MAX_BYTES) else {
             return Err(no_url.into());
         };
-        match is_https || is_loopback_host(host) {
+        match is_https || is_loopback_host(&host) {
             true => Ok(Self(text)),
             false => Err("plain HTTP: everybody in between could sign in as anybody. Use https://, except on localhost".into()),
         }
     }
-}
-
-/// The host of what follows the scheme of a URL.
-fn host_of(rest: &str) -> Option<&str> {
-    let authority = rest.split('/').next()?;
-    let (host, port) = match authority.rsplit_once(':') {
-        Some((host, port)) if !port.contains(']') => (host, Some(port)),
-        _ => (authority, None),
-    };
-    let is_port = |port: &str| {
-        port.bytes().all(|b| b.is_ascii_digit()) && port.parse::<u16>().is_ok_and(|port| port > 0)
-    };
-    let is_name = |host: &str| {
-        let allowed = |b: u8| b.is_ascii_alphanumeric() || b"-._".contains(&b);
-        !host.is_empty() && host.bytes().all(allowed) && !host.starts_with(['.', '-'])
-    };
-    let is_host = match host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
-        Some(address) => address.parse::<std::net::Ipv6Addr>().is_ok(),
-        None => is_name(host),
-    };
-    (is_host && port.is_none_or(is_port)).then_some(host)
 }
 
 /// Whose people may sign in at Microsoft, in lower case as in its tokens.
@@ -410,19 +357,6 @@ impl FromText for AppleId {
         match text.len() == 10 && text.bytes().all(|b| b.is_ascii_alphanumeric()) {
             true => Ok(Self(text)),
             false => Err("not the 10 letters and digits that Apple shows".into()),
-        }
-    }
-}
-
-struct ScopeName(String);
-
-impl FromText for ScopeName {
-    fn from_text(text: String) -> Result<Self, String> {
-        // RFC 6749, section 3.3.
-        let allowed = |b: u8| b.is_ascii_graphic() && b != b'"' && b != b'\\';
-        match (1..=200).contains(&text.len()) && text.bytes().all(allowed) {
-            true => Ok(Self(text)),
-            false => Err("not a scope: no spaces, quotation marks or backslashes".into()),
         }
     }
 }
@@ -591,8 +525,8 @@ mod tests {
             ),
             (
                 "[logins.work]\nclient_id = 'a'\npreset = 'gogle'".into(),
-                "3:10: logins.work.preset: \"gogle\" is not google, github, microsoft, apple, gitlab or oidc: did you mean \
-                 google?",
+                "3:10: logins.work.preset: \"gogle\" is not one of google, github, microsoft, apple, gitlab, oidc: did you \
+                 mean google?",
             ),
             (
                 "[logins.oidc]\nclient_id = 'a'".into(),
@@ -657,12 +591,22 @@ mod tests {
             ),
             (issuer("https://"), "4:10: logins.work.issuer: not an https:// URL"),
             (issuer("https://a b"), "4:10: logins.work.issuer: not an https:// URL"),
+            (issuer("https://[a]"), "4:10: logins.work.issuer: not an https:// URL"),
             (issuer("https://a:0"), "4:10: logins.work.issuer: not an https:// URL"),
             (
                 issuer("https://a/?b"),
                 "4:10: logins.work.issuer: more than a scheme, a host and a path: remove the rest",
             ),
             (issuer("https://u@a"), "4:10: logins.work.issuer: more than a scheme"),
+            (
+                issuer("https://Login.microsoftonline.com/common/v2.0"),
+                "4:10: logins.work.issuer: Microsoft's addresses are not verified: write preset = \"microsoft\" and \
+                 tenant = \"…\"",
+            ),
+            (
+                issuer("https://sts.windows.net/8eaef023-2b34-4da1-9baa-8bc8c9d6a490/"),
+                "4:10: logins.work.issuer: Microsoft's addresses are not verified",
+            ),
             (
                 issuer("https://a/b/.well-known/openid-configuration"),
                 "4:10: logins.work.issuer: the URL of a document: write what is before it, \"https://a/b\"",
@@ -671,7 +615,7 @@ mod tests {
                 "[logins.github]\nclient_id = 'a'\nissuer = 'https://git.example.com/'".into(),
                 "3:10: logins.github.issuer: remove the slash at the end",
             ),
-            (google("scopes = ['a', 'b c']"), "4:16: logins.google.scopes: not a scope: "),
+            (google("scopes = ['a', 'b c']"), "4:16: logins.google.scopes: not a text of 1 to 500"),
             (
                 google("allow_networks = ['10.0.0.0/33']"),
                 "4:19: logins.google.allow_networks: not a network or an address",

@@ -56,7 +56,7 @@ pub(crate) use self::{
     branding::BrandingSettings,
     database::{absolute, folder_of},
     guard_check::{GuardFindings, guard_findings},
-    login_check::{LoginFindings, login_findings},
+    login_check::login_findings,
     mail::Notices,
     metrics::MetricsListen,
     password::PasswordSettings,

@@ -58,6 +58,19 @@ impl<'de, T: FromText> Deserialize<'de> for Text<T> {
     }
 }
 
+/// A text on pages of at most `MAX` characters.
+pub(super) struct ShortText<const MAX: usize>(pub(super) String);
+
+impl<const MAX: usize> FromText for ShortText<MAX> {
+    fn from_text(text: String) -> Result<Self, String> {
+        let short = text.trim();
+        match (1..=MAX).contains(&short.chars().count()) && !text.chars().any(char::is_control) {
+            true => Ok(Self(short.to_owned())),
+            false => Err(format!("not a text of 1 to {MAX} printable characters")),
+        }
+    }
+}
+
 /// What is wrong in a table, and where.
 #[derive(Debug)]
 struct TableError {
@@ -102,7 +115,9 @@ impl de::Error for TableError {
     }
 
     fn unknown_variant(name: &str, known: &'static [&'static str]) -> Self {
-        Self::custom(format_args!("\"{name}\" is not one of {}", known.join(", ")))
+        let meant = suggest(name, known.iter().copied());
+        let hint = meant.map(|meant| format!(": did you mean {meant}?")).unwrap_or_default();
+        Self::custom(format_args!("\"{name}\" is not one of {}{hint}", known.join(", ")))
     }
 
     fn missing_field(name: &'static str) -> Self {

@@ -33,12 +33,8 @@ impl Fields {
         field: &'static str,
         parse: impl FnOnce(String) -> Result<T, Fault>,
     ) -> Option<T> {
-        let parsed = match self.fields.remove(field) {
-            None | Some(Value::Null) => return None,
-            Some(Value::String(text)) => parse(text),
-            Some(other) => Err(Fault::wrong_type("string", json_type(&other))),
-        };
-        parsed.map_err(|fault| self.refuse(field, fault)).ok()
+        let text = self.of_type(field, "string", |value| value.as_str().map(str::to_owned))?;
+        parse(text).map_err(|fault| self.refuse(field, fault)).ok()
     }
 
     pub(super) fn required<T>(
@@ -53,36 +49,15 @@ impl Fields {
     }
 
     pub(super) fn flag(&mut self, field: &'static str) -> Option<bool> {
-        match self.fields.remove(field) {
-            None | Some(Value::Null) => None,
-            Some(Value::Bool(flag)) => Some(flag),
-            Some(other) => {
-                self.refuse(field, Fault::wrong_type("boolean", json_type(&other)));
-                None
-            }
-        }
+        self.of_type(field, "boolean", Value::as_bool)
     }
 
     pub(super) fn object(&mut self, field: &'static str) -> Option<Map<String, Value>> {
-        match self.fields.remove(field) {
-            None | Some(Value::Null) => None,
-            Some(Value::Object(object)) => Some(object),
-            Some(other) => {
-                self.refuse(field, Fault::wrong_type("object", json_type(&other)));
-                None
-            }
-        }
+        self.of_type(field, "object", |value| value.as_object().cloned())
     }
 
     pub(super) fn roles(&mut self) -> Option<Roles> {
-        let roles = match self.fields.remove("roles") {
-            None | Some(Value::Null) => return None,
-            Some(Value::Array(roles)) => roles,
-            Some(other) => {
-                self.refuse("roles", Fault::wrong_type("array", json_type(&other)));
-                return None;
-            }
-        };
+        let roles = self.of_type("roles", "array", |value| value.as_array().cloned())?;
         let role = |value: &Value| value.as_str().and_then(Role::parse);
         let parsed: Option<Roles> = roles.iter().map(role).collect();
         if parsed.is_none() {
@@ -90,6 +65,20 @@ impl Fields {
             self.refuse("roles", Fault::malformed(rule));
         }
         parsed
+    }
+
+    fn of_type<T>(
+        &mut self,
+        field: &'static str,
+        wanted: &'static str,
+        read: impl FnOnce(&Value) -> Option<T>,
+    ) -> Option<T> {
+        let value = self.fields.remove(field).filter(|value| !value.is_null())?;
+        let found = read(&value);
+        if found.is_none() {
+            self.refuse(field, Fault::wrong_type(wanted, json_type(&value)));
+        }
+        found
     }
 
     pub(super) fn refuse_others(&mut self, known: &[&str]) {

@@ -121,6 +121,8 @@ pub(crate) struct AuthorizationRequest {
     pub(crate) nonce: String,
     /// Of PKCE.
     pub(crate) challenge: String,
+    /// Whether the person may be asked who they are.
+    pub(crate) may_ask: bool,
 }
 
 /// What a code is redeemed with.
@@ -209,7 +211,7 @@ impl FakeProvider {
         answer: ProviderAnswer,
         now: Timestamp,
     ) -> String {
-        let AuthorizationRequest { redirect_uri, state, nonce, challenge } = request;
+        let AuthorizationRequest { redirect_uri, state, nonce, challenge, .. } = request;
         let (name, value) = match answer {
             ProviderAnswer::Error(error) => ("error", error),
             ProviderAnswer::Person(claims) => {
@@ -306,6 +308,7 @@ mod tests {
             state: "a state".to_owned(),
             nonce: nonce.to_owned(),
             challenge: BASE64_URL_SAFE_NO_PAD.encode(sha256(VERIFIER)),
+            may_ask: true,
         }
     }
 

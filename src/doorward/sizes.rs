@@ -34,11 +34,11 @@ pub(super) struct LastSizes(Mutex<Option<Measured>>);
 impl LastSizes {
     /// The sizes. Counts again after a pause that depends on how long the last count took. While the database cannot be read,
     /// the last ones stay.
-    async fn refresh(&self, store: &Store) -> Option<Measured> {
+    async fn refresh(&self, store: &Store, now: Timestamp) -> Option<Measured> {
         let mut last = self.0.lock().await;
         let began = Instant::now();
         if !last.is_some_and(|measured| measured.is_current(began))
-            && let Ok(sizes) = store.sizes().await
+            && let Ok(sizes) = store.sizes(now).await
         {
             let at = Instant::now();
             *last = Some(Measured { sizes, at, took: at - began });
@@ -50,12 +50,12 @@ impl LastSizes {
 impl Doorward {
     /// How much the database holds, as of some moments ago. `None` if it has not been read yet and cannot be.
     pub(crate) async fn sizes(&self) -> Option<Sizes> {
-        Some(self.inner.last_sizes.refresh(self.store()).await?.sizes)
+        Some(self.inner.last_sizes.refresh(self.store(), self.now()).await?.sizes)
     }
 
     /// How much the database holds, and when that was counted.
     pub(crate) async fn sizes_at(&self) -> Option<(Sizes, Timestamp)> {
-        let measured = self.inner.last_sizes.refresh(self.store()).await?;
+        let measured = self.inner.last_sizes.refresh(self.store(), self.now()).await?;
         Some((measured.sizes, self.now() - measured.at.elapsed()))
     }
 }

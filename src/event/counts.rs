@@ -5,10 +5,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use super::{
-    Event, EventKind, ExternalFailure, ExternalRefusal, LoginRefusal, ProviderFault,
-    RegistrationRefusal,
-};
+use super::{Event, EventKind, ExternalFailure, LoginRefusal, RegistrationRefusal};
 use crate::count::{Counter, Counters, labels};
 
 /// What has come of a registration.
@@ -33,15 +30,13 @@ labels!(RegistrationOutcome {
 #[derive(Default)]
 pub struct LoginCounts {
     pub sign_ins: Counter,
-    pub provider_faults: Counters<ProviderFault, 13>,
-    pub refusals: Counters<ExternalRefusal, 10>,
+    pub failures: Counters<ExternalFailure, 24>,
 }
 
 impl LoginCounts {
     /// Each result with its number.
     pub fn values(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        let failures = self.provider_faults.values().chain(self.refusals.values());
-        [("success", self.sign_ins.value())].into_iter().chain(failures)
+        [("success", self.sign_ins.value())].into_iter().chain(self.failures.values())
     }
 }
 
@@ -78,19 +73,17 @@ impl EventCounts {
     }
 
     pub(super) fn add(&self, event: &Event) {
+        if let EventKind::SignedIn { login: Some(login), .. }
+        | EventKind::Registered { login: Some(login), .. } = &event.kind
+            && let Some(counts) = self.of_login(login)
+        {
+            counts.sign_ins.add_one();
+        }
         let outcome = match &event.kind {
-            EventKind::SignedIn { login, .. } => {
-                if let Some(counts) = login.as_deref().and_then(|login| self.of_login(login)) {
-                    counts.sign_ins.add_one();
-                }
-                return self.sign_ins.add_one();
-            }
+            EventKind::SignedIn { .. } => return self.sign_ins.add_one(),
             EventKind::ExternalSignInFailed { login, reason } => {
                 let Some(counts) = self.of_login(login) else { return };
-                return match reason {
-                    ExternalFailure::Provider(fault) => counts.provider_faults.add_one(*fault),
-                    ExternalFailure::Refused(refusal) => counts.refusals.add_one(*refusal),
-                };
+                return counts.failures.add_one(*reason);
             }
             EventKind::SignInFailed { reason, .. } => return self.failed_logins.add_one(*reason),
             EventKind::Registered { .. } => RegistrationOutcome::Registered,
@@ -126,8 +119,8 @@ mod tests {
             login: login.to_owned(),
             reason,
         };
-        let unreachable = ExternalFailure::Provider(ProviderFault::Unreachable);
-        let attempt = ExternalFailure::Refused(ExternalRefusal::Attempt);
+        let unreachable = ExternalFailure::Unreachable;
+        let attempt = ExternalFailure::Attempt;
         for kind in [
             signed_in(None),
             signed_in(Some("google")),

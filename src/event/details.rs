@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{EventGroup, ExternalRefusal, LoginRefusal, ProviderFault, RegistrationRefusal};
+use super::{EventGroup, ExternalFailure, LoginRefusal, RegistrationRefusal};
 use crate::{
     clock::Timestamp,
     count::Label,
@@ -98,11 +98,7 @@ impl<'a> Details<'a> {
         labelled(self.text("reason")?)
     }
 
-    pub(super) fn external_refusal(self) -> Option<ExternalRefusal> {
-        labelled(self.text("reason")?)
-    }
-
-    pub(super) fn provider_fault(self) -> Option<ProviderFault> {
+    pub(super) fn external_failure(self) -> Option<ExternalFailure> {
         labelled(self.text("reason")?)
     }
 

@@ -33,6 +33,9 @@ pub enum EventKind {
         /// Those that their invitation has given them.
         #[serde(skip_serializing_if = "Roles::is_empty")]
         roles: Roles,
+        /// The login by which they have, if it was one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        login: Option<String>,
     },
     /// Nobody was registered.
     #[serde(serialize_with = "as_reason")]
@@ -134,7 +137,7 @@ pub enum EventKind {
     /// A login has signed nobody in.
     ExternalSignInFailed {
         login: String,
-        #[serde(serialize_with = "as_failure")]
+        #[serde(serialize_with = "as_label")]
         reason: ExternalFailure,
     },
     /// Somebody has given the password or a mailed code of a user, and was asked for the second factor.
@@ -235,23 +238,9 @@ pub enum EventKind {
         kid: String,
     },
     /// The guards were read again.
-    GuardsReloaded {
-        /// The names of the guards that are new.
-        added: Vec<String>,
-        /// Of those whose declaration has changed.
-        changed: Vec<String>,
-        /// Of those that are gone.
-        removed: Vec<String>,
-    },
+    GuardsReloaded(Reloaded),
     /// Other providers that people sign in with were declared, changed or removed.
-    LoginsReloaded {
-        /// The names of the logins that are new.
-        added: Vec<String>,
-        /// Of those whose declaration has changed.
-        changed: Vec<String>,
-        /// Of those that are gone.
-        removed: Vec<String>,
-    },
+    LoginsReloaded(Reloaded),
     /// All mail that waited or was given up is due now.
     MailRetried {
         count: usize,
@@ -345,6 +334,17 @@ pub enum EventKind {
     EventsLeftOut(LeftOut),
 }
 
+/// The names of the guards or logins that a reload has changed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Reloaded {
+    /// Those that are new.
+    pub added: Vec<String>,
+    /// Those whose declaration has changed.
+    pub changed: Vec<String>,
+    /// Those that are gone.
+    pub removed: Vec<String>,
+}
+
 /// What ended when the account of a user was secured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -388,6 +388,8 @@ pub enum RegistrationRefusal {
     /// The invitation is wrong, has expired or was used.
     WrongInvitation,
     AddressTaken,
+    /// The people with such an address sign in with another provider.
+    OnlyElsewhere,
 }
 
 labels!(RegistrationRefusal {
@@ -396,6 +398,7 @@ labels!(RegistrationRefusal {
     Condition => "condition",
     WrongInvitation => "wrong_invitation",
     AddressTaken => "address_taken",
+    OnlyElsewhere => "only_elsewhere",
 });
 
 fn as_text<S: Serializer>(value: &impl Display, serializer: S) -> Result<S::Ok, S::Error> {
@@ -404,10 +407,6 @@ fn as_text<S: Serializer>(value: &impl Display, serializer: S) -> Result<S::Ok, 
 
 fn as_label<L: Label, S: Serializer>(label: &L, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(label.label())
-}
-
-fn as_failure<S: Serializer>(reason: &ExternalFailure, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(reason.label())
 }
 
 fn as_reason<L: Label, S: Serializer>(reason: &L, serializer: S) -> Result<S::Ok, S::Error> {

@@ -181,7 +181,7 @@ kinds! {
     ExternalSignInFailed => kind("external_sign_in_failed", SignIns, OcsfType::LOGON, info(Own("login at another provider failed")),
         "a login at another provider has signed nobody in: which one, and why",
         ["Sign-in at another provider failed", "Anmeldung bei einem anderen Anbieter fehlgeschlagen"]
-    ).failure().says(sentence::external_refusal),
+    ).failure().says(sentence::external_failure),
     FactorAsked => kind("factor_asked", SignIns, OcsfType::AUTHENTICATION_OTHER, info(Own("asked for the second factor")),
         "the password or code was right, and the second factor was missing",
         ["Asked for the second factor, after the first one was given", "Nach dem zweiten Faktor gefragt, der erste wurde angegeben"]

@@ -6,10 +6,10 @@ use std::fmt;
 use tracing::field::{DisplayValue, display};
 
 use super::{
-    AccessEnded, Actor, Event, EventKind, RegistrationRefusal,
+    AccessEnded, Actor, Event, EventKind, RegistrationRefusal, Reloaded,
     kind_info::{LogLevel, LogLine, LogWords},
 };
-use crate::{log::FloodLine, network::Network, session::Method, user::UserId};
+use crate::{count::Label, log::FloodLine, network::Network, session::Method, user::UserId};
 
 /// Writes a line with these fields at a level that is known when it is written.
 macro_rules! line {
@@ -129,7 +129,7 @@ fn write_session(event: &Event, line: &Line) {
             line!(level, network, %reason, user, "{text}");
         }
         EventKind::ExternalSignInFailed { login, reason } => {
-            line!(level, user, login, %reason, network, "{text}");
+            line!(level, user, login, reason = reason.label(), network, "{text}");
         }
         EventKind::SessionEndedByClient { session, client } => {
             line!(level, user, %session, client, "{text}");
@@ -196,22 +196,22 @@ fn write_service(event: &Event, line: &Line) {
         EventKind::SigningKeyRotated { kid } | EventKind::SigningKeyRevoked { kid } => {
             line!(level, kid, actor, "{text}");
         }
-        EventKind::GuardsReloaded { added, changed, removed } => line!(
-            level,
-            added = added.join(" "),
-            changed = changed.join(" "),
-            removed = removed.join(" "),
-            actor,
-            "{text}; other settings need a restart"
-        ),
-        EventKind::LoginsReloaded { added, changed, removed } => line!(
-            level,
-            added = added.join(" "),
-            changed = changed.join(" "),
-            removed = removed.join(" "),
-            actor,
-            "{text}"
-        ),
+        EventKind::GuardsReloaded(reloaded) | EventKind::LoginsReloaded(reloaded) => {
+            let Reloaded { added, changed, removed } = reloaded;
+            // Once a reload: it also has an event of guards if none has changed.
+            let advice = match event.kind {
+                EventKind::GuardsReloaded(_) => "; other settings need a restart",
+                _ => "",
+            };
+            line!(
+                level,
+                added = added.join(" "),
+                changed = changed.join(" "),
+                removed = removed.join(" "),
+                actor,
+                "{text}{advice}"
+            );
+        }
         EventKind::MailRetried { count } => line!(level, mails = count, actor, "{text}"),
         EventKind::EverythingRevoked { sessions, passwords } => {
             line!(level, sessions, passwords, actor, "{text}");
@@ -249,6 +249,7 @@ fn policy_reason(refusal: RegistrationRefusal) -> Option<&'static str> {
         RegistrationRefusal::NotInvited => Some("not invited"),
         RegistrationRefusal::Closed => Some("closed"),
         RegistrationRefusal::Condition => Some("condition"),
+        RegistrationRefusal::OnlyElsewhere => Some("only elsewhere"),
         RegistrationRefusal::WrongInvitation | RegistrationRefusal::AddressTaken => None,
     }
 }

@@ -5,7 +5,7 @@ mod administrator;
 mod authority;
 mod counts;
 mod details;
-mod external_refusal;
+mod external_failure;
 mod failed_logins;
 mod id;
 mod kind;
@@ -13,7 +13,6 @@ mod kind_info;
 mod kind_table;
 mod log_line;
 mod ocsf_type;
-mod provider_fault;
 mod publication;
 mod record_words;
 mod sentence;
@@ -23,14 +22,13 @@ pub use self::{
     administrator::Administrator,
     authority::{Authority, Right},
     counts::EventCounts,
-    external_refusal::{ExternalFailure, ExternalRefusal},
+    external_failure::ExternalFailure,
     failed_logins::{FailedLogins, LoginRefusal},
     id::EventId,
-    kind::{AccessEnded, EventKind, LeftOut, RegistrationRefusal},
+    kind::{AccessEnded, EventKind, LeftOut, RegistrationRefusal, Reloaded},
     kind_info::{EventGroup, EventOutcome, KindInfo, Severity},
     kind_table::{EventName, KINDS},
     ocsf_type::{Entity, OcsfClass, OcsfType},
-    provider_fault::ProviderFault,
     publication::Events,
     record_words::{kinds_by_title, record_words},
 };

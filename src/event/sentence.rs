@@ -1,7 +1,7 @@
 //! What else is known of an event, in a sentence. Each function reads the details of some kinds.
 
 use super::{
-    EventGroup, ExternalRefusal, LoginRefusal, RegistrationRefusal,
+    EventGroup, ExternalFailure, LoginRefusal, RegistrationRefusal,
     details::{Details, join},
 };
 use crate::{
@@ -14,6 +14,11 @@ use crate::{
 type Sentence = Option<String>;
 
 const SESSION: [Text; 2] = [["session", "Sitzung"], ["sessions", "Sitzungen"]];
+
+const ELSEWHERE: Text = [
+    "The domain of the address signs in elsewhere.",
+    "Die Domain der Adresse meldet sich woanders an.",
+];
 
 pub(super) fn registration_refusal(of: &Details<'_>, language: Language) -> Sentence {
     let words = match of.registration_refusal()? {
@@ -31,6 +36,7 @@ pub(super) fn registration_refusal(of: &Details<'_>, language: Language) -> Sent
         RegistrationRefusal::AddressTaken => {
             ["The address has an account.", "Die Adresse hat schon ein Konto."]
         }
+        RegistrationRefusal::OnlyElsewhere => ELSEWHERE,
     };
     Some(language.choose(words).into())
 }
@@ -52,10 +58,7 @@ pub(super) fn login_refusal(of: &Details<'_>, language: Language) -> Sentence {
         LoginRefusal::Unverified => {
             ["The address is not verified.", "Die Adresse ist nicht bestätigt."]
         }
-        LoginRefusal::OnlyElsewhere => [
-            "The domain of the address signs in elsewhere.",
-            "Die Domain der Adresse meldet sich woanders an.",
-        ],
+        LoginRefusal::OnlyElsewhere => ELSEWHERE,
         LoginRefusal::AccountThrottled => {
             ["Too many attempts on the account.", "Zu viele Versuche bei diesem Konto."]
         }
@@ -136,47 +139,54 @@ pub(super) fn login(of: &Details<'_>, language: Language) -> Sentence {
 }
 
 /// Why a login has signed nobody in.
-pub(super) fn external_refusal(of: &Details<'_>, language: Language) -> Sentence {
-    let fault = of.provider_fault().map(|_| {
-        ["The provider has not given a valid answer.", "Der Anbieter hat nicht gültig geantwortet."]
-    });
-    let refusal = of.external_refusal().map(|refusal| match refusal {
-        ExternalRefusal::Attempt => [
+pub(super) fn external_failure(of: &Details<'_>, language: Language) -> Sentence {
+    let why = of.external_failure().map(|failure| match failure {
+        ExternalFailure::Cancelled => {
+            ["The person has cancelled there.", "Die Person hat dort abgebrochen."]
+        }
+        ExternalFailure::MustAsk => [
+            "The person is not signed in there any more.",
+            "Die Person ist dort nicht mehr angemeldet.",
+        ],
+        ExternalFailure::Attempt => [
             "The attempt was not begun in this browser, has expired or was used.",
             "Der Versuch wurde nicht in diesem Browser begonnen, ist abgelaufen oder verbraucht.",
         ],
-        ExternalRefusal::Disabled => ["The account is disabled.", "Das Konto ist gesperrt."],
-        ExternalRefusal::NotAdmitted => [
+        ExternalFailure::Disabled => ["The account is disabled.", "Das Konto ist gesperrt."],
+        ExternalFailure::NotAdmitted => [
             "The condition of the login is not true.",
             "Die Bedingung des Logins ist nicht erfüllt.",
         ],
-        ExternalRefusal::MayNotRegister => {
+        ExternalFailure::MayNotRegister => {
             ["Registration is not open to them.", "Die Registrierung steht ihnen nicht offen."]
         }
-        ExternalRefusal::AddressTaken => [
+        ExternalFailure::AddressTaken => [
             "The address has an account, which is not linked.",
             "Die Adresse hat ein Konto, das nicht verknüpft ist.",
         ],
-        ExternalRefusal::AddressNotVerified => {
+        ExternalFailure::AddressNotVerified => {
             ["No verified address is known.", "Keine bestätigte Adresse ist bekannt."]
         }
-        ExternalRefusal::WrongCode => {
+        ExternalFailure::WrongCode => {
             ["The code for the address was wrong.", "Der Code für die Adresse war falsch."]
         }
-        ExternalRefusal::IdentityTaken => {
+        ExternalFailure::IdentityTaken => {
             ["It is linked to another account.", "Sie ist mit einem anderen Konto verknüpft."]
         }
-        ExternalRefusal::NotAgain => [
+        ExternalFailure::NotAgain => [
             "The provider has not asked the person again.",
             "Der Anbieter hat die Person nicht erneut gefragt.",
         ],
-        ExternalRefusal::Gone => [
+        ExternalFailure::Gone => [
             "The account has changed in the meantime.",
             "Das Konto hat sich währenddessen geändert.",
         ],
+        _ => [
+            "The provider has not given a valid answer.",
+            "Der Anbieter hat nicht gültig geantwortet.",
+        ],
     });
-    let why = fault.or(refusal).map(|words| language.choose(words).to_owned());
-    join([login(of, language), why])
+    join([login(of, language), why.map(|words| language.choose(words).to_owned())])
 }
 
 pub(super) fn changed(of: &Details<'_>, language: Language) -> Sentence {

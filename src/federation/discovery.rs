@@ -1,6 +1,7 @@
 //! What a provider says of itself: its issuer, endpoints and keys. It is fetched when it is needed, and kept.
 
 use std::{
+    panic::resume_unwind,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -15,9 +16,9 @@ use tokio::sync::Mutex;
 use super::{
     Login, Preset, ProviderError,
     key_set::KeySet,
-    request::{self, Answer, MAX_BODY},
+    request::{self, MAX_BODY},
 };
-use crate::clock::Timestamp;
+use crate::{clock::Timestamp, outbound::http::HttpResponse};
 
 /// How long a provider is believed without asking again.
 const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
@@ -137,7 +138,7 @@ impl Metadata {
     pub(super) async fn fetch(
         login: &Login,
         now: Timestamp,
-    ) -> Result<(Self, Answer), ProviderError> {
+    ) -> Result<(Self, HttpResponse), ProviderError> {
         let url = document_url(login);
         let (document, answer) =
             request::get_json(login, &url, &[], MAX_BODY, ProviderError::BadDiscovery).await?;
@@ -263,7 +264,7 @@ impl Provider {
 
     /// What is known, if it is not too old, or what a fetch has found.
     pub(super) async fn metadata(
-        &self,
+        self: &Arc<Self>,
         login: &Login,
         now: Timestamp,
     ) -> Result<Arc<Metadata>, ProviderError> {
@@ -273,13 +274,19 @@ impl Provider {
         }
     }
 
-    /// What a fetch finds. Callers that wait for the same fetch share what it finds. Without a fetch, or if it fails, what was
-    /// known before.
+    /// What a fetch finds. It runs to completion even if the caller disconnects.
     pub(super) async fn fetched(
-        &self,
+        self: &Arc<Self>,
         login: &Login,
         now: Timestamp,
     ) -> Result<Arc<Metadata>, ProviderError> {
+        let (provider, login) = (Arc::clone(self), login.clone());
+        let fetch = tokio::spawn(async move { provider.fetch(&login, now).await });
+        fetch.await.unwrap_or_else(|error| resume_unwind(error.into_panic()))
+    }
+
+    /// Callers that wait for the same fetch share what it finds. Without a fetch, or if it fails, what was known before.
+    async fn fetch(&self, login: &Login, now: Timestamp) -> Result<Arc<Metadata>, ProviderError> {
         let ended = self.ended.load(Ordering::Acquire);
         let mut last = self.last.lock().await;
         let has_waited = self.ended.load(Ordering::Acquire) != ended;

@@ -1,6 +1,6 @@
 //! Why a provider says nothing that counts.
 
-use crate::event::ProviderFault;
+use crate::event::ExternalFailure;
 
 /// Why a provider says nothing that counts. The text is for the log of the operator: it has no secrets, and of the texts of
 /// strangers only what [`printable`] leaves.
@@ -14,6 +14,9 @@ pub enum ProviderError {
     Issuer { expected: String, found: String },
     #[error("the person has cancelled")]
     Cancelled,
+    /// It was asked not to, and so says nothing.
+    #[error("it must ask the person first")]
+    MustAsk,
     #[error("it refuses: {0}")]
     Refused(String),
     #[error("the browser has come back {0}")]
@@ -37,21 +40,22 @@ pub enum ProviderError {
 
 impl ProviderError {
     /// The kind of it, for metrics and events.
-    pub fn fault(&self) -> ProviderFault {
+    pub fn fault(&self) -> ExternalFailure {
         match self {
-            Self::Unreachable { .. } => ProviderFault::Unreachable,
-            Self::BadDiscovery(_) => ProviderFault::BadDiscovery,
-            Self::Issuer { .. } => ProviderFault::Issuer,
-            Self::Cancelled => ProviderFault::Cancelled,
-            Self::Refused(_) => ProviderFault::Refused,
-            Self::BadAnswer(_) => ProviderFault::BadAnswer,
-            Self::Credential(_) => ProviderFault::Credential,
-            Self::ClientRefused(_) => ProviderFault::ClientRefused,
-            Self::CodeRefused(_) => ProviderFault::CodeRefused,
-            Self::BadToken(_) => ProviderFault::BadToken,
-            Self::Nonce => ProviderFault::Nonce,
-            Self::Clock { .. } => ProviderFault::Clock,
-            Self::BadUserinfo(_) => ProviderFault::BadUserinfo,
+            Self::Unreachable { .. } => ExternalFailure::Unreachable,
+            Self::BadDiscovery(_) => ExternalFailure::BadDiscovery,
+            Self::Issuer { .. } => ExternalFailure::Issuer,
+            Self::Cancelled => ExternalFailure::Cancelled,
+            Self::MustAsk => ExternalFailure::MustAsk,
+            Self::Refused(_) => ExternalFailure::Refused,
+            Self::BadAnswer(_) => ExternalFailure::BadAnswer,
+            Self::Credential(_) => ExternalFailure::Credential,
+            Self::ClientRefused(_) => ExternalFailure::ClientRefused,
+            Self::CodeRefused(_) => ExternalFailure::CodeRefused,
+            Self::BadToken(_) => ExternalFailure::BadToken,
+            Self::Nonce => ExternalFailure::Nonce,
+            Self::Clock { .. } => ExternalFailure::Clock,
+            Self::BadUserinfo(_) => ExternalFailure::BadUserinfo,
         }
     }
 

@@ -8,7 +8,7 @@ use super::{ExternalPerson, Preset};
 use crate::{
     access::{
         admin_role::AdminRoles,
-        guard::{CallerFacts, Condition, Expression, RequestFacts},
+        guard::{CallerFacts, Condition, Expression, FieldsRead, RequestFacts},
     },
     clock::Timestamp,
     user::{Role, Roles},
@@ -73,6 +73,19 @@ pub struct Rules {
     pub claim: bool,
 }
 
+impl Rules {
+    /// What each of them reads, by its key.
+    pub fn reads(&self) -> impl Iterator<Item = (&'static str, &FieldsRead)> {
+        let Self { join, roles, trust, .. } = self;
+        let all = [
+            ("join", join.as_ref().map(Condition::reads)),
+            ("roles", roles.as_ref().map(Expression::reads)),
+            ("trust", trust.as_ref().map(Condition::reads)),
+        ];
+        all.into_iter().filter_map(|(key, reads)| Some((key, reads?)))
+    }
+}
+
 /// All logins, in the order of their names.
 #[derive(Debug, Default, PartialEq)]
 pub struct LoginSet(BTreeMap<String, Arc<Login>>);
@@ -97,6 +110,12 @@ impl LoginSet {
     /// The first login whose identities are stored under this issuer.
     pub fn by_issuer(&self, issuer: &str) -> Option<&Arc<Login>> {
         self.iter().find(|login| login.stored_issuer().as_deref() == Some(issuer))
+    }
+
+    /// Whether a login still signs in by an identity of this issuer, which was used last by the login with this name.
+    pub fn can_use(&self, issuer: &str, name: &str) -> bool {
+        let by_name = || self.by_name(name).is_some_and(|login| login.stored_issuer().is_none());
+        self.by_issuer(issuer).is_some() || by_name()
     }
 
     /// The login where the people of this domain sign in.
@@ -130,10 +149,7 @@ impl Login {
 
     /// Whether one of its rules may depend on this claim, so that a provider that has to be asked for it is asked.
     pub fn reads_claim(&self, name: &str) -> bool {
-        let Rules { join, roles, trust, .. } = &*self.rules;
-        let conditions = [join, trust].into_iter().flatten();
-        conditions.into_iter().any(|condition| condition.reads_claim(name))
-            || roles.as_ref().is_some_and(|roles| roles.reads_claim(name))
+        self.rules.reads().any(|(_, reads)| reads.claim(name))
     }
 
     /// Whether somebody may get an account. Not if `join` cannot be evaluated, for example because a claim is absent.

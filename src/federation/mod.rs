@@ -17,16 +17,17 @@ mod token_request;
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, PoisonError},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use form_urlencoded::Serializer;
 use serde_json::Value;
+use tokio::time::timeout;
 
 pub(crate) use self::error::printable;
 pub use self::{
-    check::{Finding, FindingLevel},
+    check::{Finding, FindingLevel, check_login},
     error::ProviderError,
     login::{Credential, Login, LoginSet, Rules},
     person::{Claims, ExternalEmail, ExternalPerson},
@@ -35,10 +36,13 @@ pub use self::{
 use self::{
     discovery::{Metadata, Provider},
     key_set::{SignedToken, Unverified},
-    signed::{Checked, Terms},
+    signed::{Checked, Ended, Terms},
     token_request::Tokens,
 };
 use crate::{clock::Timestamp, sha256::sha256};
+
+/// The time for all requests of one step of a sign-in. It ends before that of the request of the browser.
+const STEP_LIMIT: Duration = Duration::from_secs(if cfg!(test) { 4 } else { 12 });
 
 /// What is known of providers: their endpoints and keys, by the name of the login.
 #[derive(Default)]
@@ -54,9 +58,18 @@ pub struct Authorization<'a> {
     pub nonce: &'a str,
     /// Of PKCE.
     pub verifier: &'a str,
-    pub login_hint: Option<&'a str>,
-    /// Whether the person has to prove again who they are.
-    pub again: bool,
+    pub prompt: Prompt,
+}
+
+/// Whether a provider asks the person who they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Prompt {
+    /// If they are not signed in there.
+    IfNeeded,
+    /// In any case, where the answer proves something.
+    Again,
+    /// It sends them back at once. [`Preset::answers_at_once`] says which can.
+    Never,
 }
 
 /// What a browser comes back with, and what it was sent with.
@@ -68,19 +81,22 @@ pub struct AuthorizationAnswer<'a> {
     pub redirect_uri: &'a str,
     pub nonce: &'a str,
     pub verifier: &'a str,
+    pub prompt: Prompt,
     /// What Apple says of a person at their first sign-in, unsigned.
     pub user: Option<&'a str>,
 }
 
-/// What a provider says of a session that has ended there.
+/// What a provider says has ended there: a session, all sessions of a person, or their account.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UpstreamLogout {
+pub struct UpstreamEnd {
     pub issuer: String,
     pub subject: Option<String>,
     pub session_id: Option<String>,
     /// The digest of the issuer and the id of the message, which counts once.
     pub id: [u8; 16],
     pub expires_at: Timestamp,
+    /// Whether the account there was closed.
+    pub is_closed: bool,
 }
 
 impl Providers {
@@ -98,7 +114,7 @@ impl Providers {
         ask: &Authorization<'_>,
         now: Timestamp,
     ) -> Result<String, ProviderError> {
-        let metadata = self.metadata(login, now).await?;
+        let metadata = in_time(login, self.metadata(login, now)).await?;
         let is_github = login.preset == Preset::GitHub;
         let challenge = BASE64_URL_SAFE_NO_PAD.encode(sha256(ask.verifier));
         let mut query = Serializer::new(String::new());
@@ -116,12 +132,15 @@ impl Providers {
         if login.preset.uses_form_post() {
             query.append_pair("response_mode", "form_post");
         }
-        if let Some(hint) = ask.login_hint {
-            query.append_pair(if is_github { "login" } else { "login_hint" }, hint);
-        }
-        // Where the answer proves nothing, it would only be in the way.
-        if ask.again && login.preset.tells_auth_time() {
-            query.append_pair("prompt", "login").append_pair("max_age", "0");
+        match ask.prompt {
+            // Elsewhere the answer proves nothing, and the question would only be in the way.
+            Prompt::Again if login.preset.tells_auth_time() => {
+                query.append_pair("prompt", "login").append_pair("max_age", "0");
+            }
+            Prompt::Never => {
+                query.append_pair("prompt", "none");
+            }
+            Prompt::Again | Prompt::IfNeeded => {}
         }
         let endpoint = &metadata.authorization_endpoint;
         let separator = if endpoint.contains('?') { '&' } else { '?' };
@@ -138,38 +157,33 @@ impl Providers {
         answer: &AuthorizationAnswer<'_>,
         now: Timestamp,
     ) -> Result<ExternalPerson, ProviderError> {
-        let began = Instant::now();
-        let metadata = self.metadata(login, now).await?;
-        // Before anything is sent: the code of one provider must not reach another one.
-        match answer.iss {
-            Some(named) if metadata.issuer.stored(named).is_none() => {
-                return Err(ProviderError::issuer(metadata.issuer.name(), named));
+        let asking = async {
+            let began = Instant::now();
+            let metadata = self.metadata(login, now).await?;
+            let code = code_of(answer, &metadata)?;
+            let tokens = token_request::redeem(login, &metadata, code, answer, now).await?;
+            // The provider has signed what it sends after all that was waited for.
+            let now = now + began.elapsed();
+            if login.preset != Preset::GitHub {
+                return self.person_of_tokens(login, &tokens, answer, now).await;
             }
-            // An error proves nothing, whoever sends it.
-            None if metadata.sends_issuer && answer.error.is_none() => {
-                return Err(ProviderError::issuer(metadata.issuer.name(), ""));
-            }
-            _ => {}
-        }
-        match answer.error {
-            None => {}
-            Some("access_denied" | "user_cancelled_authorize") => {
-                return Err(ProviderError::Cancelled);
-            }
-            Some(error) => return Err(ProviderError::Refused(error::printable(error))),
-        }
-        let code = answer.code.filter(|code| !code.is_empty());
-        let code = code.ok_or(ProviderError::BadAnswer("without a code"))?;
-        let tokens = token_request::redeem(login, &metadata, code, answer, now).await?;
-        // The provider has signed what it sends after all that was waited for.
-        let now = now + began.elapsed();
-        if login.preset == Preset::GitHub {
             let token = tokens.access_token.as_ref();
             let token = token.ok_or(ProviderError::BadToken("there is no access token"))?;
             let api = metadata.userinfo_endpoint.as_deref().unwrap_or_default();
-            return github::person(login, metadata.issuer.name(), api, token).await;
-        }
-        let (checked, metadata) = self.id_token(login, &tokens, answer.nonce, now).await?;
+            github::person(login, metadata.issuer.name(), api, token).await
+        };
+        in_time(login, asking).await
+    }
+
+    /// Who an ID token is about.
+    async fn person_of_tokens(
+        &self,
+        login: &Login,
+        tokens: &Tokens,
+        answer: &AuthorizationAnswer<'_>,
+        now: Timestamp,
+    ) -> Result<ExternalPerson, ProviderError> {
+        let (checked, metadata) = self.id_token(login, tokens, answer.nonce, now).await?;
         if answer.iss.is_some_and(|named| metadata.issuer.stored(named) != Some(&checked.issuer)) {
             return Err(ProviderError::issuer(&checked.issuer, answer.iss.unwrap_or_default()));
         }
@@ -195,37 +209,31 @@ impl Providers {
         Ok(person)
     }
 
-    /// Which session has ended.
+    /// What has ended at a provider. `None` if the message is about something else.
     ///
     /// # Errors
     /// If the provider has not said so.
-    pub async fn logout(
+    pub async fn ended(
         &self,
         login: &Login,
-        logout_token: &str,
+        message: &str,
         now: Timestamp,
-    ) -> Result<UpstreamLogout, ProviderError> {
+    ) -> Result<Option<UpstreamEnd>, ProviderError> {
         if login.preset == Preset::GitHub {
             return Err(ProviderError::BadToken("GitHub ends no sessions"));
         }
-        let (token, metadata) = self.signed_token(login, logout_token, now).await?;
+        let signed_token = self.signed_token(login, message, now);
+        let (token, metadata) = in_time(login, signed_token).await?;
         let terms = Terms { issuer: &metadata.issuer, client_id: &login.client_id, now };
-        let (checked, id) = terms.logout_token(token)?;
-        let digest = sha256(format!("{}\0{id}", checked.issuer));
-        Ok(UpstreamLogout {
-            session_id: signed::session_id(&checked.claims),
-            issuer: checked.issuer,
-            subject: checked.subject,
-            id: std::array::from_fn(|at| digest[at]),
-            // It is too old then, also by a clock that is behind.
-            expires_at: checked.issued_at + signed::LOGOUT_LIFETIME,
-        })
-    }
-
-    /// What an operator should know of a provider: whether it answers, whether its issuer, its clock and the secret for it are
-    /// right.
-    pub async fn check(&self, login: &Login, now: Timestamp) -> Vec<Finding> {
-        check::check(login, now).await
+        let ended = match login.preset {
+            Preset::Apple => terms.notification(token)?,
+            _ => Some(terms.logout_token(token)?),
+        };
+        Ok(ended.map(|Ended { id, issuer, subject, session_id, expires_at, is_closed }| {
+            let digest = sha256(format!("{issuer}\0{id}"));
+            let id = std::array::from_fn(|at| digest[at]);
+            UpstreamEnd { issuer, subject, session_id, id, expires_at, is_closed }
+        }))
     }
 
     /// What is known of the provider of a login. No lock is held while it is asked.
@@ -300,6 +308,50 @@ impl Providers {
             }
         });
         Ok((checked?, metadata))
+    }
+}
+
+/// What a provider says before the limit.
+async fn in_time<T>(
+    login: &Login,
+    step: impl Future<Output = Result<T, ProviderError>>,
+) -> Result<T, ProviderError> {
+    timeout(STEP_LIMIT, step).await.unwrap_or_else(|_| {
+        let cause = format!("it took more than {} s", STEP_LIMIT.as_secs());
+        Err(ProviderError::Unreachable { url: printable(&login.issuer), cause })
+    })
+}
+
+/// The code that the browser has brought back. It is checked before anything is sent: the code of one provider must not reach
+/// another one.
+fn code_of<'a>(
+    answer: &AuthorizationAnswer<'a>,
+    metadata: &Metadata,
+) -> Result<&'a str, ProviderError> {
+    match answer.iss {
+        Some(named) if metadata.issuer.stored(named).is_none() => {
+            return Err(ProviderError::issuer(metadata.issuer.name(), named));
+        }
+        // An error proves nothing, whoever sends it.
+        None if metadata.sends_issuer && answer.error.is_none() => {
+            return Err(ProviderError::issuer(metadata.issuer.name(), ""));
+        }
+        _ => {}
+    }
+    match answer.error {
+        None => {
+            let code = answer.code.filter(|code| !code.is_empty());
+            code.ok_or(ProviderError::BadAnswer("without a code"))
+        }
+        Some("access_denied" | "user_cancelled_authorize") => Err(ProviderError::Cancelled),
+        // The answers of those who must not ask (OpenID Connect Core 1.0, section 3.1.2.6).
+        Some(
+            "login_required"
+            | "interaction_required"
+            | "consent_required"
+            | "account_selection_required",
+        ) if answer.prompt == Prompt::Never => Err(ProviderError::MustAsk),
+        Some(error) => Err(ProviderError::Refused(error::printable(error))),
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-use super::Preset;
+use super::{Preset, signed};
 use crate::{
     clock::Timestamp,
     user::{Email, Name},
@@ -53,6 +53,7 @@ impl ExternalPerson {
         email: Option<ExternalEmail>,
         mut claims: Claims,
     ) -> Self {
+        let session_id = signed::session_id(&claims);
         for of_the_protocol in ["nonce", "at_hash", "c_hash", "s_hash", "jti", "email_verified"] {
             claims.shift_remove(of_the_protocol);
         }
@@ -73,8 +74,8 @@ impl ExternalPerson {
         Self {
             display: super::error::printable(display),
             name: text("name").and_then(display_name),
-            session_id: text("sid").filter(|id| !id.is_empty()).map(str::to_owned),
             authenticated_at: None,
+            session_id,
             issuer,
             subject,
             email,
@@ -127,18 +128,21 @@ fn bounded(claims: Claims) -> Claims {
         left = rest.unwrap_or(left);
         rest.is_some()
     };
-    let shortened = claims.into_iter().map(|(name, value)| (name, shortened(value)));
-    shortened.filter(|(name, value)| fits(name, value)).take(MAX_ENTRIES).collect()
+    let short = claims.into_iter().filter_map(|(name, value)| Some((name, short(value)?)));
+    short.filter(|(name, value)| fits(name, value)).take(MAX_ENTRIES).collect()
 }
 
-/// A claim with only the first items of each list, and the first entries of each object.
-fn shortened(value: Value) -> Value {
+/// A claim, unless it is a list or an object that is too long or has such a list. A part of a list would satisfy rules such as
+/// `!("banned" in claims.groups)`.
+fn short(value: Value) -> Option<Value> {
     match value {
-        Value::Array(items) => items.into_iter().take(MAX_ITEMS).map(shortened).collect(),
+        Value::Array(items) if items.len() > MAX_ITEMS => None,
+        Value::Object(entries) if entries.len() > MAX_ENTRIES => None,
+        Value::Array(items) => items.into_iter().map(short).collect(),
         Value::Object(entries) => {
-            let entries = entries.into_iter().take(MAX_ENTRIES);
-            entries.map(|(name, value)| (name, shortened(value))).collect()
+            let entries = entries.into_iter();
+            Some(entries.filter_map(|(name, value)| Some((name, short(value)?))).collect())
         }
-        other => other,
+        other => Some(other),
     }
 }

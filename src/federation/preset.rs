@@ -1,7 +1,10 @@
 //! The providers whose behaviour is known, and what each of them does differently.
 
+use serde::Deserialize;
+
 /// How a provider behaves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
 pub enum Preset {
     Google,
     GitHub,
@@ -21,6 +24,8 @@ pub(super) struct Facts {
     pub(super) scopes: &'static [&'static str],
     /// Whether it tells when people have proved who they are, and lets us ask that they do it again.
     tells_auth_time: bool,
+    /// Whether it sends a person back at once, without a question, if it is asked to.
+    answers_at_once: bool,
     /// Whether it answers with a form that its page posts.
     uses_form_post: bool,
     /// Whether the secret belongs into the body of the token request. Otherwise its discovery document says so.
@@ -46,6 +51,7 @@ const OIDC: Facts = Facts {
     issuer: None,
     scopes: &["openid", "email", "profile"],
     tells_auth_time: true,
+    answers_at_once: true,
     uses_form_post: false,
     posts_secret: false,
     has_userinfo: true,
@@ -80,6 +86,7 @@ const APPLE: Facts = Facts {
     issuer: Some("https://appleid.apple.com"),
     scopes: &["openid", "email", "name"],
     tells_auth_time: false,
+    answers_at_once: false,
     uses_form_post: true,
     posts_secret: true,
     has_userinfo: false,
@@ -94,6 +101,7 @@ const GITHUB: Facts = Facts {
     issuer: Some("https://github.com"),
     scopes: &["user:email"],
     tells_auth_time: false,
+    answers_at_once: false,
     posts_secret: true,
     has_userinfo: false,
     ..OIDC
@@ -152,6 +160,11 @@ impl Preset {
         self.facts().tells_auth_time
     }
 
+    /// Whether it sends people back at once, without a question, if it is asked to (`prompt=none`).
+    pub fn answers_at_once(self) -> bool {
+        self.facts().answers_at_once
+    }
+
     /// Whether people come back by a form that its page posts, without the cookies of this site.
     pub fn uses_form_post(self) -> bool {
         self.facts().uses_form_post
@@ -176,6 +189,7 @@ mod tests {
     fn each_preset_has_its_name() {
         for preset in Preset::ALL {
             assert_eq!(Preset::by_name(preset.name()), Some(preset));
+            assert_eq!(serde_json::from_value::<Preset>(preset.name().into()).unwrap(), preset);
         }
         assert_eq!(Preset::by_name("Google"), None);
     }

@@ -15,7 +15,7 @@ pub(super) const LEEWAY: i64 = 60;
 /// How old the token may be that ends a session, in seconds.
 const LOGOUT_AGE: i64 = 5 * 60;
 /// How long a token that ends a session is remembered.
-pub(super) const LOGOUT_LIFETIME: Duration = Duration::from_secs(6 * 60);
+const LOGOUT_LIFETIME: Duration = Duration::from_secs(6 * 60);
 /// The event in the token that ends a session.
 const LOGOUT_EVENT: &str = "http://schemas.openid.net/event/backchannel-logout";
 
@@ -33,6 +33,19 @@ pub(super) struct Checked {
     pub(super) subject: Option<String>,
     pub(super) issued_at: Timestamp,
     pub(super) claims: Claims,
+}
+
+/// What a provider says has ended there.
+pub(super) struct Ended {
+    /// Of the message.
+    pub(super) id: String,
+    pub(super) issuer: String,
+    pub(super) subject: Option<String>,
+    pub(super) session_id: Option<String>,
+    /// When the message is too old.
+    pub(super) expires_at: Timestamp,
+    /// Whether the account itself was closed.
+    pub(super) is_closed: bool,
 }
 
 impl Terms<'_> {
@@ -79,11 +92,8 @@ impl Terms<'_> {
         Ok(checked)
     }
 
-    /// Checks a token that ends a session. Returns its id, too.
-    pub(super) fn logout_token(
-        &self,
-        token: SignedToken,
-    ) -> Result<(Checked, String), ProviderError> {
+    /// Checks a token that ends a session.
+    pub(super) fn logout_token(&self, token: SignedToken) -> Result<Ended, ProviderError> {
         let refuse = |cause| Err(ProviderError::BadToken(cause));
         let event = token.claims.get("events").and_then(|events| events.get(LOGOUT_EVENT));
         let is_kind = matches!(token.kind.as_deref(), None | Some("jwt" | "logout+jwt"));
@@ -98,13 +108,47 @@ impl Terms<'_> {
         {
             return refuse(EXPIRED);
         }
-        let text = |name: &str| checked.claims.get(name).and_then(Value::as_str);
-        let id = text("jti").filter(|id| !id.is_empty()).map(str::to_owned);
-        let Some(id) = id else { return refuse("it has no id") };
         if checked.subject.is_none() && session_id(&checked.claims).is_none() {
             return refuse("it names neither a person nor a session");
         }
-        Ok((checked, id))
+        Ok(Ended {
+            id: id(&checked.claims)?,
+            session_id: session_id(&checked.claims),
+            // It is too old then, also by a clock that is behind.
+            expires_at: checked.issued_at + LOGOUT_LIFETIME,
+            is_closed: false,
+            subject: checked.subject,
+            issuer: checked.issuer,
+        })
+    }
+
+    /// Checks what Apple says of an account. `None` if that ends nothing.
+    pub(super) fn notification(&self, token: SignedToken) -> Result<Option<Ended>, ProviderError> {
+        let Checked { issuer, claims, .. } = self.all(token)?;
+        // A JSON text in the JSON.
+        let event = claims.get("events").and_then(Value::as_str);
+        let event = event.and_then(|event| serde_json::from_str::<Value>(event).ok());
+        let event = event.ok_or(ProviderError::BadToken("it is no notification"))?;
+        let expires_at = seconds(&claims, "exp");
+        let expires_at = expires_at.ok_or(ProviderError::BadToken("it has no end"))?;
+        if expires_at <= self.now.seconds().saturating_sub(LEEWAY) {
+            return Err(ProviderError::BadToken(EXPIRED));
+        }
+        let text = |name: &str| event.get(name).and_then(Value::as_str);
+        let is_closed = match text("type") {
+            Some("consent-revoked") => false,
+            Some("account-delete" | "account-deleted") => true,
+            // Whether mail to a private address is forwarded.
+            _ => return Ok(None),
+        };
+        Ok(Some(Ended {
+            id: id(&claims)?,
+            issuer,
+            subject: text("sub").map(str::to_owned),
+            session_id: None,
+            expires_at: Timestamp::from_seconds(expires_at.saturating_add(LEEWAY)),
+            is_closed,
+        }))
     }
 
     /// Checks what all tokens have.
@@ -153,6 +197,12 @@ impl Terms<'_> {
 
 /// Why a token is refused that may only seem to have expired.
 pub(super) const EXPIRED: &str = "it has expired";
+
+/// What tells a message from all others.
+fn id(claims: &Claims) -> Result<String, ProviderError> {
+    let id = claims.get("jti").and_then(Value::as_str).filter(|id| !id.is_empty());
+    id.map(str::to_owned).ok_or(ProviderError::BadToken("it has no id"))
+}
 
 /// The session that a token names.
 pub(super) fn session_id(claims: &Claims) -> Option<String> {

@@ -33,6 +33,8 @@ const EVENT: &str = "http://schemas.openid.net/event/backchannel-logout";
 #[derive(Clone)]
 enum Reply {
     Json(u16, Value),
+    /// After a while.
+    Late(Duration, Value),
     /// With the time of the server.
     Dated(Value, &'static str),
     Redirect(String),
@@ -89,6 +91,11 @@ impl Fake {
                 tokio::time::sleep(Duration::from_millis(20)).await;
                 let (body, head) = (body.to_string(), headers.replace("200", &status.to_string()));
                 format!("{head}content-length: {}\r\n\r\n{body}", body.len())
+            }
+            Reply::Late(delay, body) => {
+                tokio::time::sleep(delay).await;
+                let body = body.to_string();
+                format!("{headers}content-length: {}\r\n\r\n{body}", body.len())
             }
             Reply::Dated(body, date) => {
                 let body = body.to_string();
@@ -210,6 +217,7 @@ const ANSWER: AuthorizationAnswer<'_> = AuthorizationAnswer {
     redirect_uri: "https://here.example/back",
     nonce: "nonce",
     verifier: "verifier",
+    prompt: Prompt::IfNeeded,
     user: None,
 };
 
@@ -576,7 +584,7 @@ async fn a_provider_cannot_have_us_ask_servers_that_only_we_reach() {
     let error = Providers::new().person(&login, &ANSWER, NOW).await.unwrap_err();
     assert_eq!(
         (error.fault(), inside.requests("/keys").len()),
-        (crate::event::ProviderFault::CodeRefused, 1)
+        (crate::event::ExternalFailure::CodeRefused, 1)
     );
 }
 
@@ -599,7 +607,7 @@ async fn an_answer_without_a_code_asks_nobody() {
 
 #[tokio::test]
 async fn a_token_request_is_sent_once_and_its_error_has_a_kind() {
-    use crate::event::ProviderFault::{ClientRefused, CodeRefused, Unreachable};
+    use crate::event::ExternalFailure::{ClientRefused, CodeRefused, Unreachable};
     let fake = Fake::oidc(&[]).await;
     let replies = [
         (400, json!({ "error": "invalid_grant", "error_description": "used" }), CodeRefused),
@@ -640,6 +648,33 @@ async fn a_provider_that_is_slow_or_endless_takes_a_bounded_time() {
         assert!(began.elapsed() < Duration::from_secs(9), "{path}: {:?}", began.elapsed());
     };
     futures_util::future::join_all(attacks.map(attack)).await;
+}
+
+#[tokio::test]
+async fn several_slow_answers_take_no_longer_than_the_limit_of_a_step() {
+    let fake = Fake::oidc(&[]).await;
+    let late = |body| Reply::Late(Duration::from_millis(1700), body);
+    fake.reply("/.well-known/openid-configuration", late(fake.discovery()));
+    fake.reply("/keys", late(json!({ "keys": [] })));
+    fake.reply("/token", late(json!({ "access_token": "access" })));
+    let began = Instant::now();
+    let error = fake.sign_in(Preset::Oidc).await.unwrap_err();
+    let cause = "it took more than 4 s".to_owned();
+    assert_eq!(error, ProviderError::Unreachable { url: fake.base.clone(), cause });
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+}
+
+#[tokio::test]
+async fn a_fetch_ends_also_if_nobody_waits_for_it_any_more() {
+    let fake = Fake::oidc(&[]).await;
+    let document = Reply::Late(Duration::from_millis(200), fake.discovery());
+    fake.reply("/.well-known/openid-configuration", document);
+    let (login, providers) = (fake.login(Preset::Oidc), Providers::new());
+    let asking = providers.person(&login, &ANSWER, NOW);
+    tokio::time::timeout(Duration::from_millis(50), asking).await.unwrap_err();
+    let error = providers.person(&login, &ANSWER, NOW).await.unwrap_err();
+    assert!(matches!(error, ProviderError::CodeRefused(_)), "{error}");
+    assert_eq!(fake.requests("/.well-known/openid-configuration").len(), 1);
 }
 
 #[tokio::test]
@@ -685,8 +720,7 @@ async fn callers_that_come_together_share_a_fetch_also_one_that_fails() {
         state: "s",
         nonce: "n",
         verifier: "v",
-        login_hint: None,
-        again: false,
+        prompt: Prompt::IfNeeded,
     };
     for status in [200, 500] {
         let fake = Fake::oidc(&[]).await;
@@ -933,6 +967,10 @@ async fn a_person_of_github_is_a_number_with_their_primary_address() {
     assert!(!person.email.unwrap().is_verified);
     assert_eq!(person.claims["organizations"], json!(["acme"]));
     assert_eq!(person.claims["teams"], json!(["acme/core"]));
+    fake.json("/api/v3/user/orgs", json!(vec![json!({ "login": "acme" }); 65]));
+    let person = Providers::new().person(&login, &answer, NOW).await.unwrap();
+    assert!(!person.claims.contains_key("organizations"));
+    assert_eq!(person.claims["teams"], json!(["acme/core"]));
     let answer = AuthorizationAnswer { iss: Some(&fake.base), ..ANSWER };
     assert!(matches!(
         Providers::new().person(&login, &answer, NOW).await,
@@ -958,8 +996,7 @@ async fn a_browser_is_sent_with_what_each_preset_needs() {
         state: "st",
         nonce: "no",
         verifier: "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk",
-        login_hint: Some("a&b@example.com"),
-        again: true,
+        prompt: Prompt::Again,
     };
     for preset in Preset::ALL {
         let login = Login {
@@ -983,7 +1020,6 @@ async fn a_browser_is_sent_with_what_each_preset_needs() {
             ("S256", "code")
         );
         assert_eq!((query["client_id"].as_str(), query["state"].as_str()), ("client", "st"));
-        assert_eq!(query[if is_github { "login" } else { "login_hint" }], "a&b@example.com");
         assert_eq!(query.contains_key("nonce"), !is_github);
         assert_eq!(query.contains_key("response_mode"), preset == Preset::Apple);
         assert_eq!(query.contains_key("max_age"), preset.tells_auth_time());
@@ -994,6 +1030,12 @@ async fn a_browser_is_sent_with_what_each_preset_needs() {
             "{}",
             query["scope"]
         );
+        let prompt = async |prompt| {
+            let ask = Authorization { prompt, ..ask };
+            Providers::new().authorization_url(&login, &ask, NOW).await.unwrap()
+        };
+        assert!(prompt(Prompt::Never).await.ends_with("&prompt=none"));
+        assert!(!prompt(Prompt::IfNeeded).await.contains("prompt="));
     }
 }
 
@@ -1008,9 +1050,11 @@ async fn a_logout_token_ends_a_session_and_is_no_id_token() {
     });
     let header = json!({ "alg": "ES256", "kid": "1", "typ": "logout+jwt" });
     let logout = async |header: &Value, claims: &Value, now| {
-        providers.logout(&login, &key.sign_with(header, claims), now).await
+        let message = key.sign_with(header, claims);
+        providers.ended(&login, &message, now).await.map(|ended| ended.unwrap())
     };
     let ended = logout(&header, &good, NOW).await.unwrap();
+    assert!(!ended.is_closed);
     assert_eq!(
         (ended.issuer.as_str(), ended.subject.as_deref(), ended.session_id.as_deref()),
         (fake.base.as_str(), Some("s-1"), Some("sid-1"))
@@ -1051,12 +1095,12 @@ async fn a_logout_token_ends_a_session_and_is_no_id_token() {
     assert!(
         logout(&json!({ "alg": "ES256", "kid": "1", "typ": "at+jwt" }), &good, NOW).await.is_err()
     );
-    assert!(providers.logout(&login, &key.sign(&fake.claims()), NOW).await.is_err(), "an ID token");
+    assert!(providers.ended(&login, &key.sign(&fake.claims()), NOW).await.is_err(), "an ID token");
     assert!(
-        providers.logout(&login, &Signer::es("1").sign(&good), NOW).await.is_err(),
+        providers.ended(&login, &Signer::es("1").sign(&good), NOW).await.is_err(),
         "of somebody else"
     );
-    assert!(providers.logout(&fake.login(Preset::GitHub), &key.sign(&good), NOW).await.is_err());
+    assert!(providers.ended(&fake.login(Preset::GitHub), &key.sign(&good), NOW).await.is_err());
     fake.gives(key.sign(&with(good, "nonce", "nonce")));
     assert!(fake.sign_in(Preset::Oidc).await.is_err(), "a logout token");
 }
@@ -1068,7 +1112,7 @@ async fn an_operator_is_told_what_is_wrong() {
     let fake = Fake::oidc(&[&key]).await;
     let mut login = fake.login(Preset::Oidc);
     let found = async |login: &Login| {
-        let findings = Providers::new().check(login, NOW).await;
+        let findings = check_login(login, NOW).await;
         findings.into_iter().map(|finding| finding.level).collect::<Vec<_>>()
     };
     assert_eq!(
@@ -1086,7 +1130,7 @@ async fn an_operator_is_told_what_is_wrong() {
         "/.well-known/openid-configuration",
         Reply::Dated(document.clone(), "Fri, 15 Jan 2027 08:05:00 GMT"),
     );
-    let findings = Providers::new().check(&login, NOW).await;
+    let findings = check_login(&login, NOW).await;
     assert_eq!(
         (findings[3].level, findings[3].text.as_str()),
         (Error, "its clock is 300 s ahead of the one here")
@@ -1096,8 +1140,15 @@ async fn an_operator_is_told_what_is_wrong() {
     login.credential = Credential::SecretFile("/nowhere/secret".into());
     login.issuer.push('/');
     assert_eq!(found(&login).await, [Error, Error], "no secret, another issuer");
+    login.ca_file = Some("/nowhere/ca.pem".into());
+    login.issuer = "https://127.0.0.1:1".to_owned();
+    let findings = check_login(&login, NOW).await;
+    let texts: Vec<_> = findings.iter().map(|finding| finding.text.as_str()).collect();
+    let [secret, ca_file] = texts[..] else { panic!("{texts:?}") };
+    assert!(secret.contains("cannot be used: /nowhere/secret: No such file"), "{secret}");
+    assert!(ca_file.contains("/nowhere/ca.pem: No such file"), "{ca_file}");
     let github = Login { issuer: fake.base.clone(), ..fake.login(Preset::GitHub) };
-    assert_eq!(found(&github).await, [Fine, Fine, Warning]);
+    assert_eq!(found(&github).await, [Error, Fine, Warning], "GitHub asks for a secret");
 }
 
 #[tokio::test]
@@ -1106,16 +1157,23 @@ async fn claims_are_bounded() {
     let fake = Fake::oidc(&[&key]).await;
     let mut claims =
         with(with(fake.claims(), "long", "x".repeat(17 << 10)), "list", json!(vec!["x"; 100]));
-    claims = with(claims, "object", json!({ "list": vec!["x"; 100] }));
+    claims = with(claims, "object", json!({ "list": vec!["x"; 65], "short": ["x"] }));
+    claims = with(claims, "full", json!(vec!["x"; 64]));
+    let entries = (0..65).map(|at| (at.to_string(), json!(at)));
+    claims = with(claims, "large", Value::Object(entries.collect()));
     for at in 0..100 {
         claims = with(claims, &format!("claim-{at}"), at);
     }
+    claims = with(claims, "sid", "sid-1");
     fake.gives(key.sign(&claims));
     let person = fake.sign_in(Preset::Oidc).await.unwrap();
     assert_eq!(person.claims.len(), 64);
     assert!(!person.claims.contains_key("long"));
-    assert_eq!(person.claims["list"].as_array().unwrap().len(), 64);
-    assert_eq!(person.claims["object"]["list"].as_array().unwrap().len(), 64);
+    assert!(!person.claims.contains_key("list") && !person.claims.contains_key("large"));
+    assert_eq!(person.claims["object"], json!({ "short": ["x"] }));
+    assert_eq!(person.claims["full"].as_array().unwrap().len(), 64);
+    assert!(!person.claims.contains_key("sid"));
+    assert_eq!(person.session_id.as_deref(), Some("sid-1"));
     assert!(person.claims["email"] == "ada@example.com" && person.claims["claim-1"] == 1);
     let mut claims = with(fake.claims(), "email", Value::Null);
     for at in 0..40 {
@@ -1164,4 +1222,50 @@ fn an_endpoint_is_a_plain_url_with_https() {
 
 fn blank() -> Login {
     Fake { base: String::new(), replies: Arc::default(), seen: Arc::default() }.login(Preset::Oidc)
+}
+
+#[tokio::test]
+async fn apple_says_who_has_left() {
+    let key = Signer::es("1");
+    let (fake, providers) = (Fake::oidc(&[&key]).await, Providers::new());
+    let apple = fake.login(Preset::Apple);
+    let event = |kind: &str| json!({ "type": kind, "sub": "s-1", "event_time": 1 }).to_string();
+    let good = json!({
+        "iss": fake.base, "aud": "client", "iat": NOW.seconds(), "exp": NOW.seconds() + 86_400, "jti": "id-1",
+        "events": event("consent-revoked"),
+    });
+    let notify = async |claims: &Value, now| providers.ended(&apple, &key.sign(claims), now).await;
+    let ended = notify(&good, NOW).await.unwrap().unwrap();
+    assert_eq!((ended.subject.as_deref(), ended.session_id), (Some("s-1"), None));
+    assert!(!ended.is_closed && ended.expires_at.seconds() > NOW.seconds() + 86_400);
+    // Apple tries again if nobody has answered.
+    let later = Timestamp::from_seconds(NOW.seconds() + 80_000);
+    assert_eq!(notify(&good, later).await.unwrap().unwrap().id, ended.id);
+    for (kind, is_closed) in [
+        ("account-delete", Some(true)),
+        ("account-deleted", Some(true)),
+        ("email-disabled", None),
+        ("another", None),
+    ] {
+        let ended = notify(&with(good.clone(), "events", json!(event(kind))), NOW).await.unwrap();
+        assert_eq!(ended.map(|ended| ended.is_closed), is_closed, "{kind}");
+    }
+    for (name, value) in [
+        ("events", Value::Null),
+        ("events", json!({ "type": "consent-revoked", "sub": "s-1" })),
+        ("events", json!("consent-revoked")),
+        ("aud", json!("another")),
+        ("iss", json!("https://evil.example")),
+        ("exp", json!(NOW.seconds() - 60)),
+        ("exp", Value::Null),
+        ("iat", json!(NOW.seconds() + 61)),
+        ("jti", Value::Null),
+    ] {
+        assert!(
+            notify(&with(good.clone(), name, value.clone()), NOW).await.is_err(),
+            "{name} {value}"
+        );
+    }
+    let logout = with(good, "events", json!({ EVENT: {} }));
+    assert!(notify(&logout, NOW).await.is_err(), "a logout token");
 }

@@ -71,7 +71,7 @@ pub(super) async fn redeem(
     headers.extend(authorization.as_ref().map(|value| ("authorization", value.as_str())));
     let url = &metadata.token_endpoint;
     let answer = request::post(login, url, &headers, form).await?;
-    let document = answer.json().unwrap_or_default();
+    let document: Value = answer.json().unwrap_or_default();
     let text = |name: &str| document.get(name).and_then(Value::as_str);
     if let Some(error) = text("error") {
         let description = text("error_description").unwrap_or_default();
@@ -93,7 +93,7 @@ pub(super) async fn redeem(
     Ok(Tokens {
         access_token: text("access_token").map(|token| Zeroizing::new(token.to_owned())),
         id_token: text("id_token").map(str::to_owned),
-        date: answer.date,
+        date: answer.date(),
     })
 }
 

@@ -1,14 +1,22 @@
 //! A small HTTP/1 client: one request per connection, a time limit for the whole exchange, a limited head and body, no
 //! redirects.
 
-use std::{fmt, io, net::SocketAddr, path::Path, sync::Arc, time::Duration};
+use std::{
+    fmt, io,
+    net::{Ipv6Addr, SocketAddr},
+    path::Path,
+    sync::Arc,
+    time::Duration,
+};
 
 use bytes::Bytes;
+use chrono::DateTime;
 use http_body_util::{BodyExt, Full};
 pub use hyper::Method;
 use hyper::{HeaderMap, Request, Uri, client::conn::http1, header};
 use hyper_util::rt::TokioIo;
 use rustls::{CertificateError, ClientConfig, RootCertStore, pki_types::CertificateDer};
+use serde::de::DeserializeOwned;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::TcpStream,
@@ -21,6 +29,7 @@ use super::{
     dialler::{connect_to_any, resolve},
     tls,
 };
+use crate::clock::Timestamp;
 
 /// The most bytes of a body, where the caller does not say.
 const MAX_BODY: usize = 1 << 20;
@@ -66,6 +75,17 @@ impl HttpResponse {
     /// The value of a header, if it is text.
     pub fn header(&self, name: impl header::AsHeaderName) -> Option<&str> {
         self.headers.get(name).and_then(|value| value.to_str().ok())
+    }
+
+    /// The time of the server, if it says so.
+    pub fn date(&self) -> Option<Timestamp> {
+        let date = DateTime::parse_from_rfc2822(self.header(header::DATE)?).ok()?;
+        Some(Timestamp::from_millis(date.timestamp_millis()))
+    }
+
+    /// The body, if it is JSON of this form.
+    pub fn json<T: DeserializeOwned>(&self) -> Option<T> {
+        serde_json::from_slice(&self.body).ok()
     }
 }
 
@@ -199,6 +219,11 @@ impl Plain {
     }
 }
 
+/// The host of a URL that can be asked, in lower case and without the brackets of an IPv6 address.
+pub fn host_of(url: &str) -> Option<String> {
+    RequestUrl::parse(url).ok().map(|url| url.host.to_ascii_lowercase())
+}
+
 /// The server and the request that a URL stands for.
 struct RequestUrl {
     uri: Uri,
@@ -224,9 +249,14 @@ impl RequestUrl {
         let port = match authority.as_str().strip_prefix(authority.host()) {
             Some("") if is_tls => 443,
             Some("") => 80,
-            _ => authority.port_u16().ok_or_else(invalid)?,
+            _ => authority.port_u16().filter(|port| *port > 0).ok_or_else(invalid)?,
         };
-        let host = authority.host().trim_matches(['[', ']']).to_owned();
+        let host = authority.host();
+        let host = match host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
+            Some(address) if address.parse::<Ipv6Addr>().is_err() => return Err(invalid()),
+            Some(address) => address.to_owned(),
+            None => host.to_owned(),
+        };
         if host.is_empty() { Err(invalid()) } else { Ok(Self { uri, host, port, is_tls }) }
     }
 
@@ -487,6 +517,8 @@ mod tests {
             ("geheim", "the URL is not one of http or https with a host"),
             ("ftp://a.example/geheim", "the URL is not one of http or https with a host"),
             ("https://:443/?geheim", "the URL is not one of http or https with a host"),
+            ("https://[geheim]/", "the URL is not one of http or https with a host"),
+            ("https://a.example:0/?geheim", "the URL is not one of http or https with a host"),
             ("https://a.example:99999/?geheim", "the URL is not one of http or https with a host"),
             ("https://a.example/ geheim", "the URL is not one of http or https with a host"),
             ("http://a.invalid/?geheim", "a.invalid has no address"),
@@ -502,6 +534,22 @@ mod tests {
             format!("{error} {error:?}"),
             "a header of the request has forbidden characters Header"
         );
+    }
+
+    #[test]
+    fn the_host_of_a_url_is_what_is_connected_to() {
+        for (url, host) in [
+            ("https://A.example/x", Some("a.example")),
+            ("https://a.example:8443", Some("a.example")),
+            ("http://[::1]:80/", Some("::1")),
+            ("https://a.example?x", Some("a.example")),
+            ("https://a.example@evil.example/", None),
+            ("https://a.example\\evil.example/", None),
+            ("https://[::1", None),
+            ("nonsense", None),
+        ] {
+            assert_eq!(host_of(url).as_deref(), host, "{url}");
+        }
     }
 
     /// A certificate for `localhost` that is its own issuer, and a server with it that says by which name it was asked.

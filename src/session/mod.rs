@@ -54,6 +54,9 @@ pub struct ExternalSession {
     pub session_id: Option<String>,
 }
 
+/// How long a session that has expired can be renewed at the provider with which it began.
+pub const RENEWABLE_FOR: Duration = Duration::from_secs(3 * 24 * 60 * 60);
+
 /// The sign-in at another provider that a session begins with.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExternalStart {

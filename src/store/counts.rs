@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Error, Store, outbox::was_due, statements::statements};
+use crate::clock::Timestamp;
 use crate::count::{Counters, Histogram, labels};
 
 /// Why an operation failed, as far as it concerns the database.
@@ -61,7 +62,7 @@ impl StoreCounts {
 #[serde(rename_all = "camelCase")]
 pub struct Sizes {
     pub users: u64,
-    /// Sessions. Some of them may have expired in the last minutes.
+    /// Sessions that have not expired.
     pub sessions: u64,
     /// Mail that waits to be sent.
     pub mail_waiting: u64,
@@ -73,7 +74,7 @@ pub struct Sizes {
 
 statements! {
     SIZES = concat!(
-        "SELECT (SELECT count(*) FROM users), (SELECT count(*) FROM sessions), \
+        "SELECT (SELECT count(*) FROM users), (SELECT count(*) FROM sessions WHERE expires_at > $1), \
          (SELECT count(*) FROM outbox WHERE given_up_at IS NULL AND ", was_due!(), "), \
          (SELECT count(*) FROM outbox WHERE given_up_at IS NOT NULL), \
          (SELECT count(*) FROM imported_hashes)"
@@ -82,8 +83,8 @@ statements! {
 
 impl Store {
     /// How much the database holds. The work grows with its size.
-    pub async fn sizes(&self) -> Result<Sizes, Error> {
-        let rows = self.read(SIZES, []).await?;
+    pub async fn sizes(&self, now: Timestamp) -> Result<Sizes, Error> {
+        let rows = self.read(SIZES, [now.into()]).await?;
         let Some(row) = rows.first() else { return Ok(Sizes::default()) };
         let count = |column| row.get::<i64>(column).map(|count| u64::try_from(count).unwrap_or(0));
         Ok(Sizes {

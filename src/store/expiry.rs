@@ -12,11 +12,10 @@ use super::{
     value::sql_limit,
     write::StatementBatch,
 };
-use crate::clock::Timestamp;
+use crate::{clock::Timestamp, session::RENEWABLE_FOR};
 
 /// The statements that delete what has expired at $1, at most $2 rows each.
 const DELETIONS: &[&str] = &[
-    DELETE_EXPIRED_SESSIONS,
     DELETE_EXPIRED_USED_CODES,
     DELETE_EXPIRED_ONE_TIME_SECRETS,
     DELETE_EXPIRED_INVITATIONS,
@@ -33,6 +32,8 @@ impl Store {
             for sql in DELETIONS {
                 counts.push(batch.add(sql, [now.into(), sql_limit(limit)]));
             }
+            let sessions = [now.into(), sql_limit(limit), (now - RENEWABLE_FOR).into()];
+            counts.push(batch.add(DELETE_EXPIRED_SESSIONS, sessions));
             let given_up = [(now - KEEP_GIVEN_UP).into(), sql_limit(limit)];
             counts.push(batch.add(DELETE_GIVEN_UP_MAIL, given_up));
             let expired_keys = [(now - KEEP_EXPIRED_KEYS).into(), sql_limit(limit)];

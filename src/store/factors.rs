@@ -4,6 +4,7 @@
 use super::{
     Error, Store,
     effects::{Effects, add_effects},
+    last_way::OtherWays,
     passkeys::{
         ADD_PASSKEY, DELETE_EXCESS_PASSKEY, DELETE_PASSKEY, DELETE_PASSKEYS_OF_USER,
         DELETE_PASSKEYS_SINCE, MAX_PASSKEYS, PASSKEYS_BY_USER, USE_PASSKEY, passkey_from_row,
@@ -237,20 +238,19 @@ impl Store {
         .await
     }
 
-    /// Removes a passkey of the user of this session, unless it is the last one and they cannot sign in without: with a password,
-    /// or with a mailed code.
+    /// Removes a passkey of the user of this session, unless it is the last one and they cannot sign in without.
     pub async fn remove_passkey(
         &self,
         who: Holder<'_>,
         id: FactorId,
-        signs_in_by_mail: bool,
+        other_ways: OtherWays,
         now: Timestamp,
         effects: &Effects,
     ) -> Result<RemoveFactor, Error> {
         let gone = [Method::Passkey, Method::SecurityKey, Method::TrustedDevice];
         self.remove_factor(who, &gone, now, effects, move |batch, user| {
-            let has_other_way = signs_in_by_mail || user.has_password();
-            let values = [user.id.into(), id.into(), has_other_way.into(), true.into()];
+            let (has_one, identity) = (other_ways.has_one(user), other_ways.identity());
+            let values = [user.id.into(), id.into(), has_one.into(), true.into(), identity];
             batch.add(DELETE_TRUSTED_DEVICES_OF_USER, [user.id.into()]);
             batch.add(DELETE_PASSKEY, values)
         })

@@ -10,9 +10,10 @@ use super::{
     columns::{IDENTITY_COLUMN_COUNT, identity_columns, user_columns},
     effects::{Effects, add_effects},
     factors::Holder,
+    last_way::OtherWays,
     rights::HAS_SESSION,
     row::Row,
-    session_proofs::kept,
+    session_proofs::{end_sessions_with, kept},
     statements::{BATCH_IDS, ids, statements},
     used_codes::USE_CODE,
     user_record::user_from_row,
@@ -23,7 +24,7 @@ use super::{
 use crate::{
     clock::Timestamp,
     event::{Event, EventId, EventKind},
-    session::SessionId,
+    session::{Method, SessionId},
     token::cookie::CodeId,
     user::{Email, Identity, IdentityId, LoginRoles, Role, Roles, User, UserId},
 };
@@ -49,12 +50,15 @@ statements! {
         "DELETE FROM identities WHERE user_id = $1 AND id = $2 AND (SELECT COUNT(*) FROM identities i WHERE i.user_id = $1) > $3";
     /// Changes nothing, and counts an identity that the user still has.
     HAS_IDENTITY = "UPDATE identities SET login = login WHERE user_id = $1 AND id = $2";
+    /// Changes nothing, and counts the user if they have no identity.
+    HAS_NO_IDENTITY =
+        "UPDATE users SET id = id WHERE id = $1 AND NOT EXISTS (SELECT 1 FROM identities i WHERE i.user_id = $1)";
     USE_IDENTITY =
         "UPDATE identities SET login = $3, display = $4, last_used_at = $5 WHERE user_id = $1 AND id = $2";
-    /// Not the last way to sign in, unless there is another one ($3).
+    /// Not the last way to sign in, unless there is another one ($3). $5 is another identity that can be used.
     DELETE_IDENTITY =
         "DELETE FROM identities WHERE user_id = $1 AND id = $2 AND ($3 \
-         OR EXISTS (SELECT 1 FROM identities i WHERE i.user_id = $1 AND i.id <> $2) \
+         OR EXISTS (SELECT 1 FROM identities i WHERE i.user_id = $1 AND i.id = $5) \
          OR EXISTS (SELECT 1 FROM passkeys p WHERE p.user_id = $1 AND p.verifies_user = $4))";
     DELETE_IDENTITIES_OF_USER = "DELETE FROM identities WHERE user_id = $1";
     DELETE_IDENTITIES_SINCE = "DELETE FROM identities WHERE user_id = $1 AND created_at >= $2";
@@ -66,16 +70,20 @@ statements! {
         " FROM identities i WHERE i.issuer = $1 AND EXISTS \
          (SELECT 1 FROM sessions s WHERE s.upstream_sid = $2 AND s.identity_id = i.id)"
     );
-    /// The tokens of the sessions of an identity but one. With $4, only of those that began with this session there.
+    /// The tokens of the sessions of an identity but one. With $4, only of those that began with this session there, and with $5 also of
+    /// those of which it is not known with which they did.
     END_TOKENS_OF_IDENTITY =
-        "INSERT INTO ended_tokens (token_id, change_id, ended_at) SELECT token_id, $5, $6 FROM sessions \
-         WHERE user_id = $1 AND identity_id = $2 AND id <> $3 AND ($4 = '' OR upstream_sid = $4) ON CONFLICT (token_id) DO NOTHING";
+        "INSERT INTO ended_tokens (token_id, change_id, ended_at) SELECT token_id, $6, $7 FROM sessions \
+         WHERE user_id = $1 AND identity_id = $2 AND id <> $3 AND ($4 = '' OR upstream_sid = $4 OR ($5 AND upstream_sid IS NULL)) ON CONFLICT (token_id) DO NOTHING";
     END_SESSIONS_OF_IDENTITY =
-        "DELETE FROM sessions WHERE user_id = $1 AND identity_id = $2 AND id <> $3 AND ($4 = '' OR upstream_sid = $4)";
+        "DELETE FROM sessions WHERE user_id = $1 AND identity_id = $2 AND id <> $3 AND ($4 = '' OR upstream_sid = $4 OR ($5 AND upstream_sid IS NULL))";
 }
 
 /// The number of identities that one user can have.
 pub const MAX_IDENTITIES: usize = 5;
+
+/// What a sign-in at a provider proves. Sessions that it made stronger have no identity, and may have any.
+const PROVED: &[Method] = &[Method::External];
 
 /// The use of an identity at a sign-in, and what the login has said of its person then.
 #[derive(Clone, Debug)]
@@ -92,6 +100,14 @@ pub struct GivenRoles {
     pub roles: Roles,
     /// Each role that is granted or revoked is an event like this one.
     pub event: Event,
+}
+
+/// A session at a provider, of which it says that it has ended.
+#[derive(Clone, Copy, Debug)]
+pub struct UpstreamSession<'a> {
+    pub id: &'a str,
+    /// Whether it may also be one whose id the provider has not told when it began here.
+    pub or_unnamed: bool,
 }
 
 /// What became of a new link to an identity.
@@ -186,20 +202,24 @@ impl Store {
         .await
     }
 
-    /// Links an identity to the user of this session.
+    /// Links an identity to the user of this session, who gets the roles of its login.
     pub async fn link_identity(
         &self,
         who: Holder<'_>,
         identity: &Identity,
+        gives: &GivenRoles,
         effects: &Effects,
     ) -> Result<LinkIdentity, Error> {
-        let (identity, effects) = (identity.clone(), effects.clone());
+        let (identity, gives, effects) = (identity.clone(), gives.clone(), effects.clone());
         let (known, session) = (who.user.clone(), who.session.id);
         self.write_user(known.id, LinkIdentity::UserChanged, move |_, record| {
             is_same(&record.user, &known).then(|| {
                 let mut batch = StatementBatch::default();
                 let has_session = batch.add(HAS_SESSION, [session.into(), known.id.into()]);
                 let (added, excess) = add_identity(&mut batch, &identity);
+                let (mut user, mut given) = (record.user.clone(), record.login_roles.clone());
+                let (id, now) = (identity.id, identity.created_at);
+                give_roles(&mut batch, &mut user, &mut given, id, &gives, now);
                 add_effects(&mut batch, &effects);
                 batch.deciding(move |rows| {
                     if rows.of(has_session) == 0 {
@@ -217,13 +237,14 @@ impl Store {
         .await
     }
 
-    /// Removes an identity of the user of this session, with the roles that it has given and the other sessions that began with it,
+    /// Removes an identity of the user of this session, with the roles that it has given and the other sessions in which they
+    /// have signed in with a provider,
     /// unless they could not sign in without: with a password, a passkey, another identity or a mailed code.
     pub async fn unlink_identity(
         &self,
         who: Holder<'_>,
         id: IdentityId,
-        signs_in_by_mail: bool,
+        other_ways: OtherWays,
         now: Timestamp,
         effects: &Effects,
     ) -> Result<UnlinkIdentity, Error> {
@@ -234,12 +255,15 @@ impl Store {
                 let mut batch = StatementBatch::default();
                 let user_id = record.user.id;
                 let has_session = batch.add(HAS_SESSION, [session.into(), user_id.into()]);
-                let has_other_way = signs_in_by_mail || record.user.has_password();
-                let values = [user_id.into(), id.into(), has_other_way.into(), true.into()];
+                let has_other_way = other_ways.has_one(&record.user);
+                let other = other_ways.identity();
+                let values = [user_id.into(), id.into(), has_other_way.into(), true.into(), other];
                 let deleted = batch.add(DELETE_IDENTITY, values);
-                end_sessions_of(&mut batch, (user_id, id, Some(session), ""), change_id, now);
+                end_sessions_of(&mut batch, (user_id, id, Some(session)), None, change_id, now);
+                end_sessions_with(&mut batch, user_id, PROVED, Some(session), change_id, now);
                 let (mut user, mut given) = (record.user.clone(), record.login_roles.clone());
-                remove_login_roles(&mut batch, &mut user, &mut given, now, |by| by == id);
+                let event = effects.events.first();
+                remove_login_roles(&mut batch, &mut user, &mut given, event, now, |by| by == id);
                 add_effects(&mut batch, &effects);
                 batch.deciding(move |rows| {
                     if rows.of(has_session) == 0 {
@@ -255,7 +279,8 @@ impl Store {
         .await
     }
 
-    /// Removes an identity of a user by an order of an administrator, with the roles that it has given and the sessions that began with it.
+    /// Removes an identity of a user by an order of an administrator, with the roles that it has given and the sessions in which
+    /// they have signed in with a provider.
     /// Returns false if the user has no such identity.
     pub async fn remove_identity(
         &self,
@@ -267,11 +292,13 @@ impl Store {
         let effects = effects.clone();
         self.revoke_from_user(user, false, move |change_id, record| {
             let mut batch = StatementBatch::default();
-            let values = [user.into(), id.into(), true.into(), true.into()];
+            let values = [user.into(), id.into(), true.into(), true.into(), id.into()];
             let deleted = batch.add(DELETE_IDENTITY, values);
-            end_sessions_of(&mut batch, (user, id, None, ""), change_id, now);
+            end_sessions_of(&mut batch, (user, id, None), None, change_id, now);
+            end_sessions_with(&mut batch, user, PROVED, None, change_id, now);
             let (mut changed, mut given) = (record.user.clone(), record.login_roles.clone());
-            remove_login_roles(&mut batch, &mut changed, &mut given, now, |by| by == id);
+            let event = effects.events.first();
+            remove_login_roles(&mut batch, &mut changed, &mut given, event, now, |by| by == id);
             add_effects(&mut batch, &effects);
             Some(batch.deciding(move |rows| Verdict::commit_if(rows.of(deleted) > 0)))
         })
@@ -283,17 +310,21 @@ impl Store {
     pub async fn end_sessions_by_provider(
         &self,
         identity: &Identity,
-        session: Option<&str>,
+        upstream: Option<UpstreamSession<'_>>,
         message: (CodeId, Timestamp),
         now: Timestamp,
         effects: &Effects,
     ) -> Result<usize, Error> {
         let (user, id, effects) = (identity.user_id, identity.id, effects.clone());
-        let (session, (message, expires_at)) = (session.unwrap_or_default().to_owned(), message);
+        let upstream = upstream.map(|one| (one.id.to_owned(), one.or_unnamed));
+        let (message, expires_at) = message;
         self.revoke_from_user(user, 0, move |change_id, _| {
             let mut batch = StatementBatch::default();
             let used = batch.add(USE_CODE, [message.into(), expires_at.into()]);
-            let ended = end_sessions_of(&mut batch, (user, id, None, &session), change_id, now);
+            let upstream = upstream.as_ref();
+            let upstream =
+                upstream.map(|(id, or_unnamed)| UpstreamSession { id, or_unnamed: *or_unnamed });
+            let ended = end_sessions_of(&mut batch, (user, id, None), upstream, change_id, now);
             add_effects(&mut batch, &effects);
             let write = batch.deciding(move |rows| match (rows.of(used), rows.of(ended)) {
                 (0, _) | (_, 0) => Verdict::RollBack(0),
@@ -363,36 +394,39 @@ pub(super) fn give_roles(
     now: Timestamp,
 ) {
     let (left, roles) = login_roles.replaced(&user.roles, identity, &gives.roles);
-    let event = |kind| Event { id: EventId::at(now), kind, ..gives.event.clone() };
-    let missing = |of: &Roles, from: &Roles, kind: fn(Role) -> EventKind| -> Vec<_> {
-        let missing = of.iter().filter(|role| !from.contains(role)).filter_map(Role::parse);
-        missing.map(|role| event(kind(role))).collect()
-    };
-    let granted = missing(&roles, &user.roles, EventKind::RoleGranted);
-    let revoked = missing(&user.roles, &roles, EventKind::RoleRevoked);
-    batch.follow_up(&[granted, revoked].concat(), false);
-    set_roles(batch, (user, login_roles), (roles, left), now);
+    set_roles(batch, (user, login_roles), (roles, left), Some(&gives.event), now);
 }
 
-/// Removes the roles that some identities have given.
+/// Removes the roles that some identities have given. Each of them is an event like `event`.
 pub(super) fn remove_login_roles(
     batch: &mut StatementBatch,
     user: &mut User,
     login_roles: &mut LoginRoles,
+    event: Option<&Event>,
     now: Timestamp,
     is_gone: impl Fn(IdentityId) -> bool,
 ) {
     let (left, roles) = login_roles.without(&user.roles, is_gone);
-    set_roles(batch, (user, login_roles), (roles, left), now);
+    set_roles(batch, (user, login_roles), (roles, left), event, now);
 }
 
-/// Sets the roles of a user, and those of them that logins have given.
+/// Sets the roles of a user, and those of them that logins have given. Each that is granted or revoked is an event like `event`.
 fn set_roles(
     batch: &mut StatementBatch,
     (user, login_roles): (&mut User, &mut LoginRoles),
     (roles, left): (Roles, LoginRoles),
+    event: Option<&Event>,
     now: Timestamp,
 ) {
+    let mut missing = |of: &Roles, from: &Roles, kind: fn(Role) -> EventKind| {
+        for role in of.iter().filter(|role| !from.contains(role)).filter_map(Role::parse) {
+            let (id, kind) = (EventId::at(now), kind(role));
+            let event = event.map(|event| Event { id, kind, ..event.clone() });
+            batch.follow_up(event.as_slice(), false);
+        }
+    };
+    missing(&roles, &user.roles, EventKind::RoleGranted);
+    missing(&user.roles, &roles, EventKind::RoleRevoked);
     if roles == user.roles && left == *login_roles {
         return;
     }
@@ -404,14 +438,18 @@ fn set_roles(
     change_terms(batch, &known, user);
 }
 
-/// Ends sessions of an identity: which user, which identity, the session that is kept, and the session there or an empty text for all.
+/// Ends the sessions of an identity but `keep`: all of them, or those that `upstream` says.
 fn end_sessions_of(
     batch: &mut StatementBatch,
-    (user, identity, keep, session): (UserId, IdentityId, Option<SessionId>, &str),
+    (user, identity, keep): (UserId, IdentityId, Option<SessionId>),
+    upstream: Option<UpstreamSession<'_>>,
     change_id: Uuid,
     now: Timestamp,
 ) -> RowCount {
-    let which = || -> [Value; 4] { [user.into(), identity.into(), kept(keep), session.into()] };
+    let (id, or_unnamed) = upstream.map_or(("", false), |one| (one.id, one.or_unnamed));
+    let which = || -> [Value; 5] {
+        [user.into(), identity.into(), kept(keep), id.into(), or_unnamed.into()]
+    };
     let ended = which().into_iter().chain([change_id.into(), now.into()]);
     batch.add(END_TOKENS_OF_IDENTITY, Vec::from_iter(ended));
     batch.add(END_SESSIONS_OF_IDENTITY, which())

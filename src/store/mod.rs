@@ -22,6 +22,7 @@ mod imported_hashes;
 mod imports;
 mod invitations;
 mod known_networks;
+mod last_way;
 mod login_failures;
 mod memory;
 mod old_schema;
@@ -77,9 +78,12 @@ pub use self::{
     effects::{Effects, QueuedMail},
     emergency::{NewPasswords, Revoked},
     factors::{AddFactor, AddedIn, FactorUse, Holder, RemoveFactor},
-    identities::{GivenRoles, IdentityUse, LinkIdentity, MAX_IDENTITIES, UnlinkIdentity},
+    identities::{
+        GivenRoles, IdentityUse, LinkIdentity, MAX_IDENTITIES, UnlinkIdentity, UpstreamSession,
+    },
     imported_hashes::ImportedHash,
     imports::ImportedWays,
+    last_way::OtherWays,
     memory::MemoryDatabase,
     old_schema::{BackupBefore, OldSchema, SchemaChange},
     one_time_secrets::OneTimeUse,

@@ -27,6 +27,7 @@ use super::{
 use crate::{
     clock::Timestamp,
     credential::{factor::Factors, password::PasswordHash},
+    event::Event,
     token::one_time::{OneTime, OneTimeId, Purpose, SecretDigest},
     user::{Email, EmailKey, IdentityId, LoginRoles, PasswordVersion, User, UserId},
 };
@@ -217,7 +218,8 @@ impl Store {
             };
             let Some(record) = record.filter(is_valid) else { return Write::nothing(None) };
             let (user, login_roles) = (record.user.clone(), record.login_roles.clone());
-            let mut user_after = UserAfter { user, login_roles, change_id, now };
+            let event = effects.events.first().cloned();
+            let mut user_after = UserAfter { user, login_roles, event, change_id, now };
             let mut batch = StatementBatch::default().with(DELETE_ONE_TIME, [one_time.id.into()]);
             user_after.apply(&mut batch, &one_time, &usage);
             add_effects(&mut batch, &effects);
@@ -263,6 +265,8 @@ impl Store {
 pub(super) struct UserAfter {
     pub(super) user: User,
     pub(super) login_roles: LoginRoles,
+    /// What has happened to them.
+    pub(super) event: Option<Event>,
     pub(super) change_id: Uuid,
     pub(super) now: Timestamp,
 }
@@ -346,7 +350,8 @@ impl UserAfter {
 
     /// Removes the roles that logins have given. Those that are left give theirs again at the next sign-in.
     fn take_login_roles(&mut self, batch: &mut StatementBatch) {
-        remove_login_roles(batch, &mut self.user, &mut self.login_roles, self.now, |_| true);
+        let (user, given, event) = (&mut self.user, &mut self.login_roles, self.event.as_ref());
+        remove_login_roles(batch, user, given, event, self.now, |_| true);
     }
 
     /// Gives the roles of a login in place of those that it has given before.

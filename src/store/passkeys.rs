@@ -38,11 +38,11 @@ statements! {
     USE_PASSKEY =
         "UPDATE passkeys SET sign_count = $3, backup_eligible = $4, backed_up = $5, last_used_at = $6 \
          WHERE user_id = $1 AND id = $2";
-    /// Not the last one that signs its user in, unless they can sign in without ($3).
+    /// Not the last one that signs its user in, unless they can sign in without ($3). $5 is an identity that can be used.
     DELETE_PASSKEY =
         "DELETE FROM passkeys WHERE user_id = $1 AND id = $2 AND ($3 OR EXISTS \
          (SELECT 1 FROM passkeys p WHERE p.user_id = $1 AND p.id <> $2 AND p.verifies_user = $4) OR EXISTS \
-         (SELECT 1 FROM identities i WHERE i.user_id = $1))";
+         (SELECT 1 FROM identities i WHERE i.user_id = $1 AND i.id = $5))";
     DELETE_PASSKEYS_OF_USER = "DELETE FROM passkeys WHERE user_id = $1";
     DELETE_PASSKEYS_SINCE = "DELETE FROM passkeys WHERE user_id = $1 AND created_at >= $2";
 }

@@ -60,7 +60,8 @@ impl Store {
             if let Some(since) = factors_since {
                 batch.add(DELETE_IDENTITIES_SINCE, [id.into(), since.into()]);
                 let (mut user, mut given) = (user.clone(), record.login_roles.clone());
-                remove_login_roles(&mut batch, &mut user, &mut given, now, |_| true);
+                let event = effects.events.first();
+                remove_login_roles(&mut batch, &mut user, &mut given, event, now, |_| true);
             }
             let codes = batch.add(DELETE_ONE_TIME_SECRETS, [id.into()]);
             batch.add(DELETE_MAIL_OF_USER_LIKE, [id.into(), MAIL_WITH_SECRET.into()]);

@@ -96,8 +96,10 @@ statements! {
     END_REUSED_SESSION = concat!("DELETE FROM sessions WHERE ", reused!());
     SET_LAST_LOGIN = "UPDATE users SET last_login_at = $2 WHERE id = $1";
     SET_LAST_SEEN = "UPDATE sessions SET last_seen_at = $2 WHERE id = $1";
+    /// Those that began at another provider are kept until they have expired at $3.
     DELETE_EXPIRED_SESSIONS =
-        "DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE expires_at <= $1 LIMIT $2)";
+        "DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE expires_at <= $1 \
+         AND (identity_id IS NULL OR expires_at <= $3) LIMIT $2)";
 }
 
 const BY_ID: Lookup = Lookup { one: SESSION_WITH_USER, many: SESSIONS_WITH_USERS };

@@ -4,7 +4,9 @@ use super::{
     Error, Store,
     effects::{DELETE_ONE_TIME_SECRETS, Effects, add_effects},
     factors::{FactorUse, use_factor},
-    identities::{GivenRoles, HAS_IDENTITY, IdentityUse, add_identity, use_identity},
+    identities::{
+        GivenRoles, HAS_IDENTITY, HAS_NO_IDENTITY, IdentityUse, add_identity, use_identity,
+    },
     invitations::USE_INVITATION,
     one_time_secrets::{USE_ONE_TIME, UserAfter},
     outbox::DELETE_MAIL,
@@ -181,9 +183,7 @@ impl Requirement {
             Self::MailedCode(code) => {
                 code.purpose == Purpose::SignIn && code.is_valid_for(user, now)
             }
-            Self::UnusedAccount => {
-                !user.has_password() && user.factors.is_empty() && user.last_login_at.is_none()
-            }
+            Self::UnusedAccount => user.is_unused(),
             _ => true,
         }
     }
@@ -242,6 +242,8 @@ impl Requirement {
                 after.give_roles(batch, identity.id, gives);
             }
             Self::UnusedAccount => {
+                let is_unused = batch.add(HAS_NO_IDENTITY, [user.into()]);
+                conditions.push((is_unused, SignInRefusal::UserChanged));
                 batch.add(SET_EMAIL_VERIFIED, [user.into(), true.into(), now.into()]);
                 (after.user.email_verified, after.user.updated_at) = (true, now);
             }
@@ -267,8 +269,9 @@ impl Store {
                 return Write::nothing(SignInWritten::Refused(SignInRefusal::UserChanged));
             };
             let login_roles = record.map(|record| record.login_roles.clone()).unwrap_or_default();
-            let mut after =
-                UserAfter { user: user.clone(), login_roles, change_id, now: sign_in.at() };
+            let (user_after, event) = (user.clone(), effects.events.first().cloned());
+            let now = sign_in.at();
+            let mut after = UserAfter { user: user_after, login_roles, event, change_id, now };
             let (mut batch, mut conditions) = (StatementBatch::default(), Conditions::new());
             if record.is_none() {
                 insert_user(&mut batch, user);

@@ -421,7 +421,8 @@ impl Throttle {
         self.charge_failure(requester, now)
     }
 
-    /// Charges an answer to a challenge to the network's budget of failures. A right one is refunded.
+    /// Charges an answer to a challenge, or what a browser brings back from a provider, to the network's budget of failures. A right one
+    /// is refunded.
     ///
     /// # Errors
     /// If the budget of the network is exhausted.

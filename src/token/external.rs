@@ -6,7 +6,11 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::cookie::{CodeId, CookieMint, SealedKind};
-use crate::{clock::Timestamp, session::SessionId, user::UserId};
+use crate::{
+    clock::Timestamp,
+    session::SessionId,
+    user::{Email, ExternalAccount, IdentityId, UserId},
+};
 
 /// How long a person may take at the provider.
 pub const ATTEMPT_LIFETIME: Duration = Duration::from_secs(10 * 60);
@@ -42,6 +46,10 @@ pub enum AttemptPurpose {
         ask: String,
         next: Option<String>,
     },
+    /// To sign in again without a question, because their session has lasted as long as the login allows.
+    Renew {
+        identity: IdentityId,
+    },
 }
 
 /// Who has come back from a provider, as it counts here.
@@ -49,16 +57,12 @@ pub enum AttemptPurpose {
 pub struct ExternalSignIn {
     /// It counts once.
     pub id: CodeId,
-    /// The name of the login.
-    pub login: String,
-    pub issuer: String,
-    pub subject: String,
-    pub display: String,
+    pub account: ExternalAccount,
     pub name: Option<String>,
     pub email: Option<String>,
     pub is_verified: bool,
-    /// When they have proved there who they are, in milliseconds since 1970.
-    pub authenticated_at: Option<i64>,
+    /// When they have proved there who they are.
+    pub authenticated_at: Option<Timestamp>,
     /// The id of their session there.
     pub session_id: Option<String>,
     /// The roles that the login gives, separated by spaces.
@@ -73,12 +77,11 @@ pub struct ExternalSignIn {
 /// An account at a provider that waits to be linked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PendingLink {
-    pub login: String,
-    pub issuer: String,
-    pub subject: String,
-    pub display: String,
-    /// The user whose account it is to be linked to, if it is known.
-    pub user: Option<UserId>,
+    pub account: ExternalAccount,
+    /// The roles that the login gives, separated by spaces.
+    pub roles: String,
+    /// The user who may link it.
+    pub user: UserId,
     /// The sealed return target.
     pub target: Option<String>,
     pub expires_at: Timestamp,
@@ -97,6 +100,14 @@ impl LoginAttempt {
 
     pub fn begun_at(&self) -> Timestamp {
         self.expires_at - ATTEMPT_LIFETIME
+    }
+}
+
+impl ExternalSignIn {
+    /// The address, if the provider has verified it.
+    pub fn verified_email(&self) -> Option<Email> {
+        let email = self.email.clone().filter(|_| self.is_verified)?;
+        Email::parse(email).ok()
     }
 }
 
@@ -131,8 +142,17 @@ impl CookieMint {
         (now < person.expires_at).then_some(person)
     }
 
+    /// A cookie holds no more than 4 KB. Many roles are left out: the next sign-in gives them.
     pub fn seal_link(&self, link: &PendingLink) -> String {
-        self.seal_json(SealedKind::PendingLink, link)
+        const MAX_BYTES: usize = 3_500;
+        let sealed = self.seal_json(SealedKind::PendingLink, link);
+        match sealed.len() > MAX_BYTES {
+            true => {
+                let without = PendingLink { roles: String::new(), ..link.clone() };
+                self.seal_json(SealedKind::PendingLink, &without)
+            }
+            false => sealed,
+        }
     }
 
     /// The link; `None` if it is not ours or has expired.
@@ -170,6 +190,27 @@ mod tests {
         assert_eq!(mint.open_external(&sealed, NOW), None);
         let other = CookieMint::new(&SharedSecret::random());
         assert_eq!(other.open_attempt(&sealed, NOW), None, "another secret");
+    }
+
+    #[test]
+    fn a_link_fits_into_a_cookie_however_many_roles_there_are() {
+        let mint = CookieMint::new(&SharedSecret::random());
+        let account = ExternalAccount {
+            login: "work".into(),
+            issuer: "https://sso.example.com".into(),
+            subject: "s".repeat(255),
+            display: "d".repeat(200),
+        };
+        let (user, expires_at) = (UserId::random(), NOW + PENDING_LIFETIME);
+        let roles = |count: usize| vec!["r".repeat(64); count].join(" ");
+        for (count, is_kept) in [(5, true), (64, false)] {
+            let (account, target) = (account.clone(), Some("t".repeat(1_500)));
+            let link = PendingLink { account, roles: roles(count), user, target, expires_at };
+            let sealed = mint.seal_link(&link);
+            assert!(sealed.len() <= 3_500, "{}", sealed.len());
+            let opened = mint.open_link(&sealed, NOW).unwrap();
+            assert_eq!((opened.roles.is_empty(), opened.user), (!is_kept, user));
+        }
     }
 
     #[test]

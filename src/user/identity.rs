@@ -1,5 +1,7 @@
 //! Accounts of people at other providers, by which they sign in.
 
+use serde::{Deserialize, Serialize};
+
 use super::{Role, Roles, UserId};
 use crate::{
     clock::Timestamp,
@@ -11,7 +13,29 @@ id!(
     IdentityId
 );
 
-/// The account of a person at another provider.
+/// The account of a person at another provider, as it says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExternalAccount {
+    /// The name of the login.
+    pub login: String,
+    /// Who says so. With the subject, it is nobody else's.
+    pub issuer: String,
+    /// What the provider calls the person, for ever.
+    pub subject: String,
+    /// What the person recognises it by.
+    pub display: String,
+}
+
+impl ExternalAccount {
+    /// The account as one of this user.
+    pub fn of(&self, user_id: UserId, created_at: Timestamp) -> Identity {
+        let Self { login, issuer, subject, display } = self.clone();
+        let (id, last_used_at) = (IdentityId::random(), None);
+        Identity { id, user_id, issuer, subject, login, display, created_at, last_used_at }
+    }
+}
+
+/// The account of a person at another provider, by which they sign in here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     pub id: IdentityId,

@@ -15,7 +15,7 @@ pub use self::{
     api_key::{ApiKey, ApiKeyId, KeyScopes, KeyState},
     email::{Email, EmailKey},
     factors::{FactorId, HeldFactors, Passkey, RecoveryDigest, StoredTotp, TrustedDevice},
-    identity::{Identity, IdentityId, LoginRoles},
+    identity::{ExternalAccount, Identity, IdentityId, LoginRoles},
     invitation::{Invitation, InvitationId},
     name::Name,
     role::{MAX_ROLES, Role, Roles},
@@ -88,6 +88,11 @@ impl User {
     /// Whether the user can log in with a password.
     pub fn has_password(&self) -> bool {
         self.password_hash.is_some()
+    }
+
+    /// Whether the account was made for somebody who has never used it.
+    pub(crate) fn is_unused(&self) -> bool {
+        !self.has_password() && self.factors.is_empty() && self.last_login_at.is_none()
     }
 }
 

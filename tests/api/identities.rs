@@ -4,16 +4,18 @@ use std::time::Duration;
 
 use axum::http::{StatusCode, header};
 use doorward::{
-    Caller,
+    Caller, Settings,
     internals::{
         Internals,
-        store::{Effects, Holder, LinkIdentity},
-        user::{Identity, IdentityId},
+        event::{Event, EventKind},
+        network::Requester,
+        store::{Effects, GivenRoles, Holder, LinkIdentity},
+        user::{Identity, IdentityId, Role},
     },
 };
 use serde_json::{Value, json};
 
-use crate::support::{Member, NOT_FOUND, REFUSED, TestServer};
+use crate::support::{Member, NOT_FOUND, REFUSED, TestServer, with_mail};
 
 const MINE: &str = "/api/me/identities";
 
@@ -31,7 +33,13 @@ pub async fn linked(server: &TestServer, token: &str, subject: &str) -> String {
         last_used_at: None,
     };
     let who = Holder { user: &caller.user, session: &caller.session };
-    let linked = server.doorward.store().link_identity(who, &identity, &Effects::NONE).await;
+    let (user, client) = (Some(caller.user.id), caller.session.client.clone());
+    let (requester, kind) = (Requester::new(client), EventKind::UserEnabled);
+    let event = Event::by_unknown(user, &requester, server.now(), kind);
+    let roles = Role::parse("linked").into_iter().collect();
+    let gives = GivenRoles { roles, event };
+    let store = server.doorward.store();
+    let linked = store.link_identity(who, &identity, &gives, &Effects::NONE).await;
     assert_eq!(linked.unwrap(), LinkIdentity::Linked);
     identity.id.to_string()
 }
@@ -90,6 +98,50 @@ async fn people_list_and_remove_their_accounts_at_other_providers_after_a_fresh_
     assert_eq!(again.status_and_body(), (404, NOT_FOUND));
     let left = server.request_as(&token, "GET", MINE, Value::Null).await.json();
     assert_eq!((left.as_array().unwrap().len(), &left[0]["subject"]), (1, &"second".into()));
+}
+
+#[tokio::test]
+async fn the_last_way_in_stays_and_an_account_whose_login_is_gone_is_none() {
+    let mut server = TestServer::open_with(with_mail).await;
+    let ada = server.register_with(json!({"name": "Ada", "email": "ada@example.com"})).await;
+    let mut ids = Vec::new();
+    for subject in ["one", "two"] {
+        ids.push(format!("{MINE}/{}", linked(&server, &ada.token, subject).await));
+    }
+    let login = |settings: Settings| {
+        settings.with_toml(
+            "[logins.work]\npreset = 'oidc'\nissuer = 'https://accounts.example.com'\nclient_id = 'x'",
+        )
+    };
+    let kept = "This is the last way to sign in.";
+    for (declares, path, status) in [(false, 0, 409), (true, 0, 204), (true, 1, 409)] {
+        server = match declares {
+            true => TestServer::reopen(server.close(), login).await,
+            false => TestServer::reopen(server.close(), |settings| settings).await,
+        };
+        let answer = server.request_as(&ada.token, "DELETE", &ids[path], Value::Null).await;
+        let (answered, body) = answer.status_and_body();
+        assert_eq!((answered, body.contains(kept)), (status, status == 409), "{body}");
+    }
+}
+
+#[tokio::test]
+async fn a_linked_account_gives_the_roles_of_its_login_until_it_is_removed() {
+    let server = TestServer::open().await;
+    let ada = ada(&server).await;
+    let id = linked(&server, &ada.token, "ada").await;
+    let shown =
+        async || server.ordered("GET", "/api/admin/users/ada@example.com", Value::Null).await;
+    assert_eq!(shown().await["roles"], json!(["linked"]));
+    let path = format!("/api/admin/users/ada@example.com/identities/{id}");
+    server.ordered("DELETE", &path, Value::Null).await;
+    assert_eq!(shown().await["roles"], json!([]));
+    for (kind, actor) in [("role_granted", "unknown"), ("role_revoked", "operator")] {
+        let path = format!("/api/admin/audit?kind={kind}");
+        let events = server.ordered("GET", &path, Value::Null).await;
+        let event = &events["events"][0];
+        assert_eq!((&event["subject"], &event["actor"]["type"]), (&json!(ada.id), &json!(actor)));
+    }
 }
 
 #[tokio::test]

@@ -666,7 +666,7 @@ async fn origins_are_checked_with_their_place() {
         ),
         (
             "title = \"\"",
-            "doorward.toml:3:9: guards.a.title: not a title: use 1 to 60 printable characters",
+            "doorward.toml:3:9: guards.a.title: not a text of 1 to 60 printable characters",
         ),
     ] {
         assert_eq!(guard(lines), error);

@@ -10,8 +10,8 @@ use doorward::internals::{
     event::{Administrator, Authority, Event, EventKind, Right},
     network::{ClientInfo, Requester},
     store::{
-        AddKey, Conditional, Effects, Error, Holder, ImportedWays, LinkIdentity, PasswordCondition,
-        Store,
+        AddKey, Conditional, Effects, Error, GivenRoles, Holder, ImportedWays, LinkIdentity,
+        PasswordCondition, Store,
     },
     throttle::AccountKey,
     token::one_time::{OneTime, Purpose},
@@ -174,7 +174,10 @@ async fn somebody(store: &Store, number: u64) -> User {
         last_used_at: None,
     };
     let who = Holder { user: &user, session: &session };
-    let linked = store.link_identity(who, &identity, &Effects::NONE).await.unwrap();
+    let requester = Requester::new(ClientInfo::new([192, 0, 2, 7].into(), "curl/8"));
+    let event = Event::by_unknown(Some(user.id), &requester, NOW, EventKind::UserEnabled);
+    let gives = GivenRoles { roles: Roles::default(), event };
+    let linked = store.link_identity(who, &identity, &gives, &Effects::NONE).await.unwrap();
     assert_eq!(linked, LinkIdentity::Linked);
     let (key, digest) = api_key(Some(user.id));
     let added = store.add_personal_key(&user, &key, &digest, &Effects::NONE).await.unwrap();

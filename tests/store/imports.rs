@@ -78,7 +78,7 @@ async fn users_are_imported(store: &Store) {
         });
     expected.sort_by_key(|hash| hash.user_id);
     assert_eq!(left, expected);
-    assert_eq!(store.sizes().await.unwrap().imported_hashes, 2);
+    assert_eq!(store.sizes(NOW).await.unwrap().imported_hashes, 2);
     let page = store.imported_hashes(None, 1).await.unwrap();
     assert_eq!(page, left[..1]);
     assert_eq!(store.imported_hashes(Some(page[0].user_id), 10).await.unwrap(), left[1..]);

@@ -192,7 +192,7 @@ async fn claim_and_retry(store: &Store) {
 async fn wait_for_its_time(store: &Store) {
     let mail = mail(None, Message::HasPassword);
     let claimed = [ClaimedMail { mail: mail.clone(), attempts: 0, failure: None }];
-    let waiting = async || store.sizes().await.unwrap().mail_waiting;
+    let waiting = async || store.sizes(NOW).await.unwrap().mail_waiting;
     // It is not due, and nobody waits for it.
     store.queue_mail_for(mail.clone(), after(600)).await.unwrap();
     store.queue_mail_for(mail.clone(), after(600)).await.unwrap();

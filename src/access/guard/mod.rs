@@ -25,8 +25,8 @@ pub use self::{
     app_headers::{AppHeaders, ExplainedHeader, HeaderEncoding, InvalidHeader},
     app_origin::{AppOrigin, InvalidOrigin, is_host_header, is_loopback_host},
     condition::{
-        CallerFacts, Condition, ConditionError, Explanation, Expression, RequestFacts, Step,
-        Subject, Unsatisfied, host_of, path_of,
+        CallerFacts, Condition, ConditionError, Explanation, Expression, FieldsRead, RequestFacts,
+        Step, Subject, Unsatisfied, host_of, path_of,
     },
     decision::{Decision, Decisions},
     expectation::{
@@ -299,7 +299,7 @@ impl Guard {
 
     /// A warning about the condition: trust in addresses that nobody has verified.
     pub(crate) fn condition_warning(&self) -> Option<String> {
-        self.condition.trusts_unverified_email().then(|| {
+        self.condition.reads().trusts_unverified_email().then(|| {
             "allow reads the e-mail address but not user.emailVerified, and anybody can register any address: write \
              `user.emailVerified && (…)`"
                 .into()

@@ -238,7 +238,7 @@ impl Guard {
         request: &RequestFacts<'_>,
         reachable: &Reachable,
     ) -> Option<Missing> {
-        if reachable.policy.admits(session) && !self.condition.reads_reachable() {
+        if reachable.policy.admits(session) && !self.condition.reads().reachable {
             return None;
         }
         reachable.missing(user, session, request.time, |user, session| {

@@ -6,6 +6,7 @@ use crate::{
     account::{
         Error,
         effects::{factor_added, factor_removed},
+        last_way::other_ways,
     },
     clock::Timestamp,
     credential::{
@@ -170,8 +171,7 @@ pub(crate) async fn remove(
     let event = EventKind::FactorRemoved { kind };
     let effects = factor_removed(doorward, user, kind, requester.language)
         .with(doorward.event_by_user(user.id, requester, event));
-    let signs_in_by_mail = doorward.signs_in_by_mail();
-    let who = holder(caller);
-    let outcome = store.remove_passkey(who, id, signs_in_by_mail, now, &effects).await?;
+    let other_ways = other_ways(doorward, user, store.identities_of(user.id).await?.iter());
+    let outcome = store.remove_passkey(holder(caller), id, other_ways, now, &effects).await?;
     removed(outcome, Error::LastWayIn)
 }

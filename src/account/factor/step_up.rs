@@ -42,7 +42,8 @@ pub(crate) async fn with_password(
     requester: &Requester,
 ) -> Result<OpenedSession, Error> {
     let email = caller.user.email.key();
-    let user = user_by_password(doorward, &email, password, requester).await?;
+    let known = Some(caller.user.id);
+    let user = user_by_password(doorward, &email, password, known, requester).await?;
     let user = user.filter(|user| user.id == caller.user.id);
     let user = user.ok_or(Error::WrongPassword)?;
     let methods = Methods::at(doorward.now(), [Method::Password]);

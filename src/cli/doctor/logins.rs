@@ -6,16 +6,11 @@ use super::{
     super::login::findings,
     finding::{Kind, Report},
 };
-use crate::{
-    Settings,
-    clock::Timestamp,
-    federation::{FindingLevel, Providers},
-};
+use crate::{Settings, clock::Timestamp, federation::FindingLevel};
 
 pub(super) async fn check(report: &mut Report, settings: &Settings, now: Timestamp) {
-    let (providers, logins) = (Providers::new(), Vec::from_iter(settings.logins.iter()));
-    let found = logins.iter().map(|login| findings(login, settings, &providers, now));
-    for (login, found) in logins.iter().zip(join_all(found).await) {
+    let found = settings.logins.iter().map(|login| findings(login, settings, now));
+    for (login, found) in settings.logins.iter().zip(join_all(found).await) {
         let name = &login.name;
         for finding in found {
             let kind = match finding.level {

@@ -7,8 +7,7 @@ use std::{
 };
 
 use axum::http::Method;
-use chrono::DateTime;
-use hyper::{Uri, header::DATE};
+use hyper::Uri;
 use serde::Deserialize;
 use uuid::Uuid;
 
@@ -205,11 +204,8 @@ fn last_hop(arrival: &Arrival) -> Option<&str> {
 
 /// Compares the clock of this machine with the time in the answer.
 fn check_clock(report: &mut Report, url: &str, answer: &HttpResponse, now: Timestamp) {
-    let Some(date) = answer.header(DATE).and_then(|date| DateTime::parse_from_rfc2822(date).ok())
-    else {
-        return;
-    };
-    let difference = now.seconds() - date.timestamp();
+    let Some(date) = answer.date() else { return };
+    let difference = now.seconds() - date.seconds();
     if difference.unsigned_abs() > MAX_CLOCK_DIFFERENCE.as_secs() {
         let way = if difference > 0 { "ahead of" } else { "behind" };
         report.add(
@@ -230,7 +226,7 @@ fn is_doorward(answer: &HttpResponse, settings: &Settings) -> bool {
         revocations_uri: String,
     }
     answer.status == 200
-        && serde_json::from_slice(&answer.body).is_ok_and(|metadata: Metadata| {
+        && answer.json().is_some_and(|metadata: Metadata| {
             metadata.issuer == settings.token.issuer && !metadata.revocations_uri.is_empty()
         })
 }

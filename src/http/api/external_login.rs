@@ -24,7 +24,7 @@ use crate::{
 
 form! {
     pub(crate) struct Begin as "ExternalLogin" {
-        /// Where the browser comes back to, with `code` in the query: a URL of an origin in `cors.origins`.
+        /// Where the browser comes back to, with `code` in the query: a URL of an origin in `cors.origins`, without a query.
         return_to as "returnTo": String,
     }
 }
@@ -63,7 +63,7 @@ pub(crate) async fn begin(
         return Err(Error::NotFound);
     }
     if origin_of(&doorward, &return_to).is_none() {
-        let message = "returnTo is not a URL of an origin in cors.origins.";
+        let message = "returnTo is not a URL of an origin in cors.origins, without a query.";
         return Err(Error::NotDone(StatusCode::FORBIDDEN, message.into()));
     }
     let attempt = random_attempt();
@@ -100,7 +100,7 @@ pub(crate) async fn exchange(
 fn origin_of(doorward: &Doorward, url: &str) -> Option<String> {
     let is_plain = url.len() <= MAX_URL_BYTES
         && url.bytes().all(|b| b.is_ascii_graphic())
-        && !url.contains(['#', '\\']);
+        && !url.contains(['?', '#', '\\']);
     let origins = &doorward.settings().cors_origins;
     let origin = origins.iter().find(|origin| is_plain && origin.contains(url))?;
     Some(origin.as_str().to_owned())

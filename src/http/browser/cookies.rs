@@ -38,6 +38,17 @@ impl CookieNames {
         format!("{}login-{}", self.attempt, id.get(..8).unwrap_or(id))
     }
 
+    /// The names of the cookies of attempts that began long before the newest. A browser sends the oldest first.
+    pub(in crate::http) fn old_login_attempts(&self, headers: &HeaderMap) -> Vec<String> {
+        const KEPT: usize = 2;
+        let start = self.login_attempt("");
+        let own = pairs(headers).filter(|(name, _)| name.starts_with(start.as_bytes()));
+        let mut names: Vec<_> =
+            own.filter_map(|(name, _)| String::from_utf8(name.to_vec()).ok()).collect();
+        names.truncate(names.len().saturating_sub(KEPT));
+        names
+    }
+
     /// The cookie of an attempt with this id.
     pub(in crate::http) fn set_login_attempt(&self, id: &str, value: &str) -> HeaderValue {
         self.set(&self.login_attempt(id), value, Some(LOGIN_ATTEMPT_LIFETIME))

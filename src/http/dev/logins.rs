@@ -67,6 +67,11 @@ pub(super) async fn authorize(
     let request = requested(&control, &login, &uri)?;
     match control.server.provider().expected(&login) {
         Some(answer) => Ok(go_back(&control, &login, request, answer)),
+        None if !request.may_ask => {
+            // Nobody is signed in at this provider.
+            let answer = ProviderAnswer::Error("login_required".to_owned());
+            Ok(go_back(&control, &login, request, answer))
+        }
         None => page(&control, &login, TypedPerson::default(), None).await,
     }
 }
@@ -167,9 +172,10 @@ fn requested(control: &Control, login: &Login, uri: &Uri) -> Result<Authorizatio
     }
     let [state, nonce, challenge] =
         ["state", "nonce", "code_challenge"].map(|field| form.required(field, Ok));
+    let may_ask = form.typed("prompt") != "none";
     match (state, nonce, challenge) {
         (Ok(state), Ok(nonce), Ok(challenge)) if is_fixed => {
-            Ok(AuthorizationRequest { redirect_uri, state, nonce, challenge })
+            Ok(AuthorizationRequest { redirect_uri, state, nonce, challenge, may_ask })
         }
         _ => Err(form.into_error()),
     }

@@ -9,6 +9,7 @@ use axum::{
 use super::{
     answer::allow_script,
     form_refusal::{AnswerKind, FormFailure, FormRefusal},
+    link_login::LINK,
     return_target::{AppTarget, with_target},
     step_up_request::StepUp,
     text::Follows,
@@ -59,6 +60,8 @@ pub(super) struct Prompt<'a> {
     pub(super) has_password: bool,
     /// Other providers that can ask the person again.
     pub(super) logins: &'a [LoginButton],
+    /// Whether a mailed code can take the place of those.
+    pub(super) has_mail_code: bool,
 }
 
 /// The page that asks for a second factor.
@@ -93,6 +96,7 @@ pub(super) fn page(
         has_recovery_code: missing.is_some_and(|missing| missing.has_recovery_codes) && !resists,
         has_password: prompt.has_password,
         logins: prompt.logins,
+        has_mail_code: prompt.has_mail_code,
         follows: visit.caller().and_then(|caller| follows(&caller.user.factors, resists)),
         trusts: destination.step_up.is_none().then_some(prompt.trusts),
         notice: None,
@@ -165,10 +169,13 @@ impl Destination {
     /// Signs the browser in, or gives it the cookie of the session that has proved more, and leads on.
     async fn finish(self, visit: &Visit, answered: Answered) -> Response {
         let Answered { opened, new_recovery_code, trusted_device, is_step_up } = answered;
+        let links = !is_step_up && visit.signs_in_to_link(&opened.user);
         let mut response = match new_recovery_code {
+            None if links => visit.redirect(LINK),
             None => self.go_on(visit, &opened.session),
             Some(code) => {
-                let (code, go_on) = (code.to_string(), self.path_on());
+                let go_on = if links { LINK.to_owned() } else { self.path_on() };
+                let code = code.to_string();
                 // Whoever signs in with a recovery code has lost something.
                 let replace = with_target(RECOVERED, self.app.as_ref());
                 let replace = (!is_step_up).then_some(&*replace);

@@ -22,7 +22,7 @@ use crate::{
 /// The page.
 pub(super) const LINK: &str = "/account/security/link";
 
-const SECURITY: &str = "/account/security";
+pub(super) const SECURITY: &str = "/account/security";
 
 pub(in crate::http) async fn show(visit: SignedInVisit) -> Result<Response, Error> {
     let Some(pending) = visit.pending_link() else { return Ok(visit.redirect(SECURITY)) };
@@ -51,8 +51,8 @@ fn page(visit: &SignedInVisit, pending: &PendingLink, refusal: Option<&FormRefus
     let app = pending.target.clone().and_then(|sealed| AppTarget::open(visit.doorward(), sealed));
     let page = LinkLogin {
         page: visit.context(),
-        label: &label(visit.doorward(), &pending.login),
-        display: &pending.display,
+        label: &label(visit.doorward(), &pending.account.login),
+        display: &pending.account.display,
         target: pending.target.as_deref(),
         problem: refusal.into(),
     };

@@ -3,6 +3,7 @@
 
 pub(super) mod account;
 pub(super) mod admin;
+mod came_back;
 pub(super) mod docs;
 mod embedded_request;
 mod error_page;
@@ -11,9 +12,11 @@ pub(super) mod factor_reset;
 pub(super) mod forgot;
 mod form_refusal;
 pub(super) mod link_login;
+mod login_buttons;
 pub(super) mod mail_code;
 mod mail_request;
 mod one_time;
+pub(super) mod prove_address;
 pub(super) mod refused;
 pub(super) mod reset;
 pub(super) mod restore_email;
@@ -28,6 +31,7 @@ mod signed_in;
 pub(super) mod start;
 pub(super) mod step_up;
 mod step_up_request;
+pub(super) mod upstream_end;
 pub(super) mod verify;
 mod visit;
 

@@ -8,10 +8,15 @@ use super::{
     visit::{Visit, append_cookie},
 };
 use crate::{
-    account::{OpenedSession, first_factor::SignInOptions, sessions},
+    account::{
+        OpenedSession,
+        first_factor::{ComesFrom, SignInOptions},
+        sessions,
+    },
     http::Error,
     session::{Persistence, Session},
     token::external::PendingLink,
+    user::User,
 };
 
 /// How long the session of a person lasts who chose to stay signed in, or did not.
@@ -22,7 +27,14 @@ pub(super) fn persistence(stay: bool) -> Persistence {
 impl Visit {
     /// How the person wants to be signed in, and what their browser shows.
     pub(super) fn sign_in_options(&self, stay: bool) -> SignInOptions {
-        SignInOptions { persistence: persistence(stay), device: self.device.clone() }
+        let from = |link: PendingLink| ComesFrom { login: link.account.login, user: link.user };
+        let comes_from = self.pending_link().map(from);
+        SignInOptions { persistence: persistence(stay), device: self.device.clone(), comes_from }
+    }
+
+    /// Whether a person signs in so that they can link an account at another provider.
+    pub(super) fn signs_in_to_link(&self, user: &User) -> bool {
+        self.pending_link().is_some_and(|link| link.user == user.id)
     }
 
     /// Signs the browser in with a new session, and leads to the app or to the account.
@@ -31,10 +43,9 @@ impl Visit {
         opened: &OpenedSession,
         app: Option<AppTarget>,
     ) -> Response {
-        let links = |link: &PendingLink| link.user == Some(opened.user.id);
         let response = match app {
-            // They sign in so that they can link it, and go on to the app then.
-            _ if self.pending_link().is_some_and(|link| links(&link)) => self.redirect(LINK),
+            // They go on to the app then.
+            _ if self.signs_in_to_link(&opened.user) => self.redirect(LINK),
             // The person is signed in all the same.
             Some(app) => app.redirect(self, &opened.session).unwrap_or_else(Error::into_response),
             None => self.redirect("/account"),

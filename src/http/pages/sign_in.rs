@@ -6,9 +6,9 @@ use super::{
     answer::allow_script,
     factor::{self, Destination, Prompt},
     form_refusal::{AnswerKind, FormFailure, FormRefusal},
+    login_buttons::{buttons, lead_to, way_to_renew},
     return_target::{AppTarget, with_target},
     session_cookie::persistence,
-    sign_in_with::{buttons, lead_to},
     text::Notice,
     view::{self, Signal, html},
     visit::{SIGN_IN, Visit, Visitor},
@@ -40,6 +40,11 @@ pub(in crate::http) async fn show(visit: Visit) -> Result<Response, Error> {
             None => Ok(visit.redirect("/account")),
         };
     }
+    if visit.parameter("other").is_none()
+        && let Some(path) = way_to_renew(&visit).await?
+    {
+        return Ok(visit.redirect(&with_target(&path, app.as_ref())));
+    }
     Ok(page(&visit, app.as_ref(), &Typed::default(), notice(&visit), None))
 }
 
@@ -53,7 +58,8 @@ fn notice(visit: &Visit) -> Option<Notice> {
         (None, Some("verified")) => Some(Notice::EmailVerified),
         (None, Some("restored")) => Some(Notice::EmailRestored),
         (None, Some("expired")) => Some(Notice::AnswerExpired),
-        _ => matches!(visit.visitor, Visitor::SignedOut).then_some(Notice::SessionExpired),
+        (None, Some("session")) => Some(Notice::SessionExpired),
+        _ => matches!(visit.visitor, Visitor::SignedOut(_)).then_some(Notice::SessionExpired),
     }
 }
 
@@ -67,7 +73,10 @@ pub(in crate::http) async fn submit(
     if !form.typed("prefill").is_empty() {
         return Ok(page(&visit, app.as_ref(), &typed, None, None));
     }
-    if let Some(login) = elsewhere(visit.doorward(), &EmailKey::of(&typed.email)) {
+    if let Some(login) = elsewhere(visit.doorward(), &EmailKey::of(&typed.email))
+        // Whoever comes from there signs in here to link the account.
+        && visit.pending_link().is_none_or(|link| link.account.login != login.name)
+    {
         return Ok(lead_to(&visit, &login, app.as_ref()));
     }
     let email = form.required("email", |typed| Ok(EmailKey::of(&typed)));

@@ -7,9 +7,9 @@ use zeroize::Zeroizing;
 use super::{
     answer::allow_script,
     form_refusal::{FormFailure, FormRefusal},
+    login_buttons::{buttons, lead_to},
     return_target::{AppTarget, with_target},
     session_cookie::persistence,
-    sign_in_with::buttons,
     text::{FieldFault, FormError, FormProblem, LinkTo, Message},
     view::{self, InvitationEntry, Signal, html},
     visit::Visit,
@@ -20,7 +20,7 @@ use crate::{
         self, invite,
         register::{Registered, Registration, register},
         register_passkey::is_offered,
-        sign_in::sign_in,
+        sign_in::{elsewhere, sign_in},
     },
     credential::password::Password,
     http::{
@@ -28,7 +28,7 @@ use crate::{
         form::{FaultRecorded, Form, PageForm},
         webauthn::{UnknownCredential, json},
     },
-    user::{Email, Name},
+    user::{Email, EmailKey, Name},
 };
 
 /// Shows the form even to a signed-in person, who may want a second account.
@@ -80,6 +80,9 @@ pub(in crate::http) async fn submit(
 ) -> Result<Response, Error> {
     let typed = Typed::of(&form);
     let app = AppTarget::open(visit.doorward(), form.typed("for"));
+    if let Some(login) = elsewhere(visit.doorward(), &EmailKey::of(&typed.email)) {
+        return Ok(lead_to(&visit, &login, app.as_ref()));
+    }
     let rules = visit.doorward().settings().password_rules();
     let invitation = typed.presented(&mut form);
     let name = form.required("name", Name::parse);

@@ -6,8 +6,8 @@ use axum::{http::StatusCode, response::Response};
 use super::{
     factor::{Destination, Prompt, page, submit_answer},
     form_refusal::{FormFailure, FormRefusal},
+    login_buttons::buttons_to_ask_again,
     return_target::{AppTarget, with_target},
-    sign_in_with::buttons_to_ask_again,
     signed_in::{SignedInForm, SignedInVisit},
     step_up_request::{SECURITY_FOR_PASSKEY, StepUp},
     text::{LinkTo, Message},
@@ -103,6 +103,9 @@ async fn ask(
         return Ok(visit.message(StatusCode::OK, message, LinkTo::SignIn, &path));
     }
     let missing = missing.filter(|_| has_factor);
-    let prompt = Prompt { refusal, has_password, logins: &logins, ..Prompt::default() };
+    // Not every provider asks again, so nobody is left with that alone.
+    let has_mail_code = !has_factor && !has_password && doorward.signs_in_by_mail();
+    let logins = &*logins;
+    let prompt = Prompt { refusal, has_password, logins, has_mail_code, ..Prompt::default() };
     Ok(page(visit, destination, missing.as_ref(), &prompt))
 }

@@ -29,6 +29,7 @@ use crate::{
     },
     language::Language,
     network::Requester,
+    session::SessionId,
     token::external::PendingLink,
 };
 
@@ -52,8 +53,8 @@ pub(super) enum Visitor {
     SignedIn(Caller),
     /// The browser has no cookie.
     Anonymous,
-    /// The browser has a cookie whose session has ended.
-    SignedOut,
+    /// The browser has a cookie, whose session has ended. If the cookie is ours, it names the session.
+    SignedOut(Option<SessionId>),
 }
 
 impl FromRequestParts<Arc<Pages>> for Visit {
@@ -106,7 +107,12 @@ impl Visit {
         let visitor = match caller {
             None => Visitor::Anonymous,
             Some(Ok(caller)) => Visitor::SignedIn(caller),
-            Some(Err(AuthError::Unauthenticated(_))) => Visitor::SignedOut,
+            Some(Err(AuthError::Unauthenticated(_))) => {
+                let cookie = cookie.and_then(|cookie| str::from_utf8(cookie).ok());
+                let claims =
+                    cookie.and_then(|cookie| doorward.cookies().read_session_cookie(cookie));
+                Visitor::SignedOut(claims.map(|claims| claims.session_id))
+            }
             Some(Err(AuthError::Store(error))) => return Err(error.into()),
         };
         let text = |name: &str| {
@@ -142,7 +148,7 @@ impl Visit {
     pub(super) fn caller(&self) -> Option<&Caller> {
         match &self.visitor {
             Visitor::SignedIn(caller) => Some(caller),
-            Visitor::Anonymous | Visitor::SignedOut => None,
+            Visitor::Anonymous | Visitor::SignedOut(_) => None,
         }
     }
 
@@ -193,7 +199,7 @@ impl Visit {
         app_origin: Option<&str>,
     ) -> Response {
         let mut response = self.pages.html(status, self.language, html, app_origin);
-        if let Visitor::SignedOut = self.visitor {
+        if let Visitor::SignedOut(_) = self.visitor {
             self.remove_cookie(&mut response);
         }
         if has_secret(&self.query) {

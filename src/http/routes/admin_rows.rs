@@ -117,7 +117,7 @@ pub(super) fn rows() -> Vec<Route> {
         .summary("Remove an account of a user at another provider")
         .description(
             "It signs the user in no longer, also if it was their last way to sign in. The sessions \
-                 that began with it end, and the user is told by mail.",
+                 in which they have signed in with a provider end, and they are told by mail.",
         )
         .answers("It is removed")
         .id_is("The id of the account")

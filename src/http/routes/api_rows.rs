@@ -282,7 +282,7 @@ pub(super) fn rows() -> Vec<Route> {
             .operation("removeIdentity", Factors)
             .summary("Remove an account at another provider")
             .description(
-                "It signs the user in no longer, and the other sessions that began with it end.",
+                "It signs the user in no longer, and their other sessions end in which they have signed in with a provider.",
             )
             .answers("It is removed")
             .id_is("The id of the account")

@@ -9,7 +9,9 @@ use doorward::{
     internals::{
         Internals,
         session::{Method, Methods, SessionId, TokenId},
-        store::{AddFactor, AddedIn, Effects, Holder, RemoveFactor, SignIn, SignInWritten},
+        store::{
+            AddFactor, AddedIn, Effects, Holder, OtherWays, RemoveFactor, SignIn, SignInWritten,
+        },
         token::one_time::Purpose,
         user::{FactorId, StoredTotp, TrustedDevice},
     },
@@ -661,10 +663,11 @@ async fn one_proof_removes_one_factor(server: TestServer) {
     let (store, now) = (server.doorward.store(), server.now());
     let held = store.factors_of(&caller.user, now).await.unwrap().passkeys;
     let who = Holder { user: &caller.user, session: &caller.session };
-    let first = store.remove_passkey(who, held[0].id, false, now, &Effects::NONE).await.unwrap();
+    let others = OtherWays { by_password: true, by_mail: false, by_identity: None };
+    let first = store.remove_passkey(who, held[0].id, others, now, &Effects::NONE).await.unwrap();
     let RemoveFactor::Removed(left) = first else { panic!("{first:?}") };
     assert!(left.methods.is_empty());
-    let second = store.remove_passkey(who, held[1].id, false, now, &Effects::NONE).await.unwrap();
+    let second = store.remove_passkey(who, held[1].id, others, now, &Effects::NONE).await.unwrap();
     assert_eq!(second, RemoveFactor::Changed);
     assert!(!store.replace_recovery_codes(who, &[[1; 32]], now, &Effects::NONE).await.unwrap());
     let totp = StoredTotp {

@@ -35,9 +35,13 @@ pub(super) fn path_of(path: &str) -> String {
     path.replace("{guard}", "staff").replace("{decision}", "0")
 }
 
-/// What providers of logins send, or have a browser send. The first only leads on to the same path with GET, and the second counts by what
+/// What providers of logins send, or have a browser send. The first only leads on to the same path with GET, and the others count by what
 /// the provider has signed (`tests/logins`).
-const OF_PROVIDERS: [&str; 2] = ["/sign-in/with/{login}/back", "/sign-in/with/{login}/logout"];
+const OF_PROVIDERS: [&str; 3] = [
+    "/sign-in/with/{login}/back",
+    "/sign-in/with/{login}/logout",
+    "/sign-in/with/{login}/notifications",
+];
 
 /// The paths of all forms.
 fn forms() -> Vec<&'static str> {

@@ -73,19 +73,9 @@ impl Expression {
         &self.request_fields
     }
 
-    /// Whether it reads an e-mail address but not whether it is verified.
-    pub fn trusts_unverified_email(&self) -> bool {
-        self.fields_read.trusts_unverified_email()
-    }
-
-    /// Whether its value may depend on this field of `claims`.
-    pub fn reads_claim(&self, name: &str) -> bool {
-        self.fields_read.reads_claim(name)
-    }
-
-    /// Whether its value may depend on any field of `claims`.
-    pub fn reads_claims(&self) -> bool {
-        self.fields_read.reads_claims()
+    /// What it reads about its subject.
+    pub fn reads(&self) -> &FieldsRead {
+        &self.fields_read
     }
 
     /// Its value.

@@ -7,14 +7,14 @@ use super::{children::children_of, facts::CLAIMS};
 
 /// The fields of `user`, `session` and `claims` that a condition reads, as far as somebody asks.
 #[derive(Clone, Debug, Default)]
-pub(super) struct FieldsRead {
+pub struct FieldsRead {
     address: bool,
     verified: bool,
-    /// Whether it reads `user.roles`.
-    pub(super) roles: bool,
+    /// Whether it reads `user.roles`, which only the operator grants.
+    pub roles: bool,
     /// Whether it reads something that people can change by themselves: whether their address is verified, their second
     /// factors, or what their session has proved.
-    pub(super) reachable: bool,
+    pub reachable: bool,
     /// The fields of `claims` that it reads or asks for.
     claims: Vec<String>,
     /// Whether it may read any field of `claims`.
@@ -28,18 +28,18 @@ impl FieldsRead {
         read
     }
 
-    /// Whether the condition reads an address, and not whether it is verified.
-    pub(super) fn trusts_unverified_email(&self) -> bool {
+    /// Whether it reads an address, and not whether it is verified. Anybody can register any address.
+    pub fn trusts_unverified_email(&self) -> bool {
         self.address && !self.verified
     }
 
     /// Whether its value may depend on this field of `claims`.
-    pub(super) fn reads_claim(&self, name: &str) -> bool {
+    pub fn claim(&self, name: &str) -> bool {
         self.all_claims || self.claims.iter().any(|read| read == name)
     }
 
     /// Whether its value may depend on any field of `claims`.
-    pub(super) fn reads_claims(&self) -> bool {
+    pub fn any_claim(&self) -> bool {
         self.all_claims || !self.claims.is_empty()
     }
 
@@ -132,7 +132,7 @@ mod tests {
             (r#"has(user.email)"#, false),
         ] {
             let condition = Condition::parse(text).unwrap_or_else(|error| panic!("{error:?}"));
-            assert_eq!(condition.trusts_unverified_email(), trusts, "{text}");
+            assert_eq!(condition.reads().trusts_unverified_email(), trusts, "{text}");
         }
     }
 
@@ -153,7 +153,7 @@ mod tests {
             ("true", false),
         ] {
             let condition = Condition::parse(text).unwrap_or_else(|error| panic!("{error:?}"));
-            assert_eq!(condition.reads_reachable(), reachable, "{text}");
+            assert_eq!(condition.reads().reachable, reachable, "{text}");
         }
     }
 
@@ -169,11 +169,11 @@ mod tests {
         ] {
             let condition = Condition::parse_about(Subject::External, text);
             let condition = condition.unwrap_or_else(|error| panic!("{text}: {error:?}"));
-            assert!(condition.reads_claim(read) && condition.reads_claims(), "{text}");
-            assert_eq!(condition.reads_claim(other.unwrap_or("any")), other.is_none(), "{text}");
+            assert!(condition.reads().claim(read) && condition.reads().any_claim(), "{text}");
+            assert_eq!(condition.reads().claim(other.unwrap_or("any")), other.is_none(), "{text}");
         }
         let condition = Condition::parse_about(Subject::External, "request.time.getHours() > 5");
-        assert!(!condition.unwrap().reads_claims());
+        assert!(!condition.unwrap().reads().any_claim());
     }
 
     #[test]
@@ -188,7 +188,7 @@ mod tests {
         ] {
             let condition = Condition::parse_about(Subject::External, text);
             let condition = condition.unwrap_or_else(|error| panic!("{text}: {error:?}"));
-            assert_eq!(condition.trusts_unverified_email(), trusts, "{text}");
+            assert_eq!(condition.reads().trusts_unverified_email(), trusts, "{text}");
         }
     }
 }

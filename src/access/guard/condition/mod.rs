@@ -33,7 +33,6 @@ use self::{
     check::{Checked, Wanted},
     evaluate::Evaluation,
     facts::Variables,
-    fields_read::FieldsRead,
     ip_network::{IpNetwork, in_network},
     limits::check_length,
     pattern::{Pattern, matches},
@@ -43,6 +42,7 @@ pub use self::{
     explain::{Explanation, Step},
     expression::Expression,
     facts::{CallerFacts, RequestFacts, host_of, path_of},
+    fields_read::FieldsRead,
     subject::Subject,
     text_value::ExpressionValue,
 };
@@ -118,29 +118,9 @@ impl Condition {
         !self.request_fields.is_empty()
     }
 
-    /// Whether it reads an e-mail address but not whether it is verified. Anybody can register any address.
-    pub fn trusts_unverified_email(&self) -> bool {
-        self.fields_read.trusts_unverified_email()
-    }
-
-    /// Whether its result may depend on this field of `claims`.
-    pub fn reads_claim(&self, name: &str) -> bool {
-        self.fields_read.reads_claim(name)
-    }
-
-    /// Whether its result may depend on any field of `claims`.
-    pub fn reads_claims(&self) -> bool {
-        self.fields_read.reads_claims()
-    }
-
-    /// Whether it reads `user.roles`, which only the operator grants.
-    pub fn reads_roles(&self) -> bool {
-        self.fields_read.roles
-    }
-
-    /// Whether it reads something that people can change by themselves, such as what their session has proved.
-    pub fn reads_reachable(&self) -> bool {
-        self.fields_read.reachable
+    /// What it reads about its subject.
+    pub fn reads(&self) -> &FieldsRead {
+        &self.fields_read
     }
 
     /// Whether it is true for somebody who has just registered and verified an address of their own, at this host: with a passkey that

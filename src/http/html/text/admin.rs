@@ -153,8 +153,8 @@ texts! {
         linked: "Linked", "Verknüpft";
         no_logins: "No other account signs the person in.", "Kein anderes Konto meldet die Person an.";
         remove_login_question:
-            "It signs the person in no longer, and the sessions that began with it end. If there is no other way to sign in, give the person a reset code. They are told by mail.",
-            "Es meldet die Person nicht mehr an, und die Sitzungen, die damit begannen, enden. Bleibt kein anderer Weg, geben Sie der Person einen Code zum Zurücksetzen. Sie erfährt davon per E-Mail.";
+            "It signs the person in no longer, and the sessions in which they have signed in with a provider end. If there is no other way to sign in, give the person a reset code. They are told by mail.",
+            "Es meldet die Person nicht mehr an, und die Sitzungen enden, in denen sie sich bei einem Anbieter angemeldet hat. Bleibt kein anderer Weg, geben Sie der Person einen Code zum Zurücksetzen. Sie erfährt davon per E-Mail.";
         user_keys: "API keys", "API-Schlüssel";
         user_keys_explanation:
             "With them, the person’s programs pass guards. Ending sessions leaves them.",
@@ -228,6 +228,8 @@ texts! {
         service: "Service", "Dienst";
         decisions: "Decisions of guards", "Entscheidungen der Guards";
         decisions_explanation: "Since this server started.", "Seit dem Start dieses Servers.";
+        sign_ins_elsewhere: "Sign-ins at other providers", "Anmeldungen bei anderen Anbietern";
+        login: "Provider", "Anbieter";
         open_sessions: "Sessions", "Sitzungen";
         mail_waiting: "Mail waiting", "Wartende E-Mails";
         mail_given_up: "Mail given up", "Aufgegebene E-Mails";

@@ -2,7 +2,7 @@
 
 use super::Texts;
 use crate::{
-    event::{ExternalFailure, ExternalRefusal, ProviderFault},
+    event::ExternalFailure,
     language::{Language, Text, texts},
 };
 
@@ -17,7 +17,7 @@ texts! {
         link_button: "Link it", "Verknüpfen";
         do_not_link: "Do not link it", "Nicht verknüpfen";
         /// The button that asks whose address it is.
-        prove_heading: "Confirm your e-mail address", "Bestätigen Sie Ihre E-Mail-Adresse";
+        prove_heading: "Confirm your address", "Bestätigen Sie Ihre Adresse";
         send_code: "Send code", "Code senden";
         go_on: "Continue", "Weiter";
         unverified_heading: "Is this account yours?", "Ist das Ihr Konto?";
@@ -48,73 +48,73 @@ texts! {
 
 /// What a person is told whom a login has not signed in: what happened, with `{}` for the name of the login, and what they can do.
 fn in_words(failure: ExternalFailure) -> (Text, Text) {
-    use ExternalFailure::{Provider, Refused};
+    use ExternalFailure as Failure;
     match failure {
-        Provider(ProviderFault::Cancelled) => (
+        Failure::Cancelled => (
             ["You were not signed in", "Sie wurden nicht angemeldet"],
             [
                 "You cancelled there. Try again, or sign in another way.",
                 "Sie haben dort abgebrochen. Versuchen Sie es noch einmal, oder melden Sie sich auf einem anderen Weg an.",
             ],
         ),
-        Provider(ProviderFault::Unreachable) => (
+        Failure::Unreachable => (
             ["{} does not answer", "{} antwortet nicht"],
             [
                 "Try again in a few minutes, or sign in another way.",
                 "Versuchen Sie es in einigen Minuten noch einmal, oder melden Sie sich auf einem anderen Weg an.",
             ],
         ),
-        Provider(_) => (
-            ["The answer of {} does not count", "Die Antwort von {} gilt nicht"],
-            [
-                "Sign in another way, and tell the people who run this service.",
-                "Melden Sie sich auf einem anderen Weg an, und sagen Sie den Betreibern dieses Dienstes Bescheid.",
-            ],
-        ),
-        Refused(ExternalRefusal::Attempt | ExternalRefusal::Gone) => (
+        Failure::Attempt | Failure::Gone => (
             ["Please start again", "Bitte beginnen Sie noch einmal"],
             [
                 "This sign-in took too long, was used already or began in another browser.",
                 "Diese Anmeldung hat zu lange gedauert, wurde schon benutzt oder in einem anderen Browser begonnen.",
             ],
         ),
-        Refused(ExternalRefusal::Disabled) => (
+        Failure::Disabled => (
             ["This account is disabled", "Dieses Konto ist gesperrt"],
             [
                 "Ask the people who run this service for help.",
                 "Bitten Sie die Betreiber dieses Dienstes um Hilfe.",
             ],
         ),
-        Refused(ExternalRefusal::NotAdmitted | ExternalRefusal::MayNotRegister) => (
+        Failure::NotAdmitted | Failure::MayNotRegister => (
             ["You cannot get an account this way", "So bekommen Sie kein Konto"],
             [
                 "New accounts are not open to everybody here. Ask the people who run this service, or use another account there.",
                 "Neue Konten stehen hier nicht allen offen. Fragen Sie die Betreiber dieses Dienstes, oder nehmen Sie dort ein anderes Konto.",
             ],
         ),
-        Refused(ExternalRefusal::AddressTaken | ExternalRefusal::IdentityTaken) => (
+        Failure::AddressTaken | Failure::IdentityTaken => (
             ["That account is in use", "Dieses Konto wird schon benutzt"],
             [
                 "It is linked to another account here. Sign in to that one, or use another account there.",
                 "Es ist mit einem anderen Konto hier verknüpft. Melden Sie sich damit an, oder nehmen Sie dort ein anderes Konto.",
             ],
         ),
-        Refused(ExternalRefusal::AddressNotVerified) => (
+        Failure::AddressNotVerified => (
             ["No confirmed address", "Keine bestätigte Adresse"],
             [
                 "The other provider does not vouch for an e-mail address of yours. Confirm one there, or sign in another way.",
                 "Der andere Anbieter bürgt für keine Ihrer E-Mail-Adressen. Bestätigen Sie dort eine, oder melden Sie sich auf einem anderen Weg an.",
             ],
         ),
-        Refused(ExternalRefusal::WrongCode) => (
+        Failure::WrongCode => (
             ["The code is wrong", "Der Code ist falsch"],
             ["Go back and check it.", "Gehen Sie zurück und prüfen Sie ihn."],
         ),
-        Refused(ExternalRefusal::NotAgain) => (
+        Failure::NotAgain => (
             ["You were not asked again", "Sie wurden nicht erneut gefragt"],
             [
                 "The other provider has not asked you again who you are. Confirm it another way.",
                 "Der andere Anbieter hat Sie nicht erneut gefragt, wer Sie sind. Bestätigen Sie es auf einem anderen Weg.",
+            ],
+        ),
+        _ => (
+            ["The answer of {} does not count", "Die Antwort von {} gilt nicht"],
+            [
+                "Sign in another way, and tell the people who run this service.",
+                "Melden Sie sich auf einem anderen Weg an, und sagen Sie den Betreibern dieses Dienstes Bescheid.",
             ],
         ),
     }

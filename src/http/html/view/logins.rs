@@ -130,6 +130,13 @@ pub struct UnverifiedAccount<'a> {
     pub target: Option<&'a str>,
 }
 
+impl NotSignedIn<'_> {
+    fn buttons(&self) -> LoginButtons<'_> {
+        let query = PageContext::query(self.target);
+        LoginButtons { page: self.page, logins: self.others, query }
+    }
+}
+
 /// The page that says why a login has signed nobody in, with the other ways.
 #[derive(Clone, Copy, Template)]
 #[template(path = "not_signed_in.html", whitespace = "minimize")]
@@ -138,6 +145,10 @@ pub struct NotSignedIn<'a> {
     /// What the login is called.
     pub label: &'a str,
     pub failure: ExternalFailure,
+    /// The logins that may do better.
+    pub others: &'a [LoginButton],
     /// The return target, passed on to the other ways.
     pub target: Option<&'a str>,
+    /// The page of which a signed-in person has come; `None` for whoever signs in.
+    pub way_back: Option<&'a str>,
 }

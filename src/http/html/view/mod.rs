@@ -40,8 +40,8 @@ pub use self::{
     activity::{Activity, MAX_ACTIVITY_ROWS},
     admin::{
         AdminInvitations, ApiKeys, AuditTrail, EmergencyDone, Frame, GuardPage, GuardRow, Guards,
-        MAX_USER_SESSIONS, MailQueue, NewUserPage, Overview, Place, RefusalPage, Refusals,
-        RefusedForm, Secret, SigningKeysPage, UserPage, Users,
+        LoginRow, MAX_USER_SESSIONS, MailQueue, NewUserPage, Overview, Place, RefusalPage,
+        Refusals, RefusedForm, Secret, SigningKeysPage, UserPage, Users,
     },
     branding::Branding,
     docs::Docs,

@@ -32,6 +32,8 @@ pub struct Prove<'a> {
     pub has_password: bool,
     /// Other providers that can ask the person again.
     pub logins: &'a [LoginButton],
+    /// Whether a mailed code can take the place of those.
+    pub has_mail_code: bool,
     /// What is asked for after the password.
     pub follows: Option<Follows>,
     /// Whether the person chose to trust the browser. `None` if they cannot.

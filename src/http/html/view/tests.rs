@@ -16,7 +16,7 @@ use crate::{
     },
     account::{Error as Reason, audit::AuditEvent},
     clock::Timestamp,
-    event::{EventId, ExternalFailure, ExternalRefusal, ProviderFault},
+    event::{EventId, ExternalFailure},
     fault::FaultKind,
     federation::Preset,
     http::{account_error::Answers, form_problem::FormAnswer},
@@ -509,6 +509,7 @@ fn proofs(page: PageContext<'_>) -> Vec<(&'static str, Prove<'_>)> {
         has_code: false,
         has_recovery_code: false,
         has_password: false,
+        has_mail_code: false,
         logins: &[],
         follows: None,
         trusts: None,
@@ -560,6 +561,15 @@ fn proofs(page: PageContext<'_>) -> Vec<(&'static str, Prove<'_>)> {
             Prove {
                 prove_for: step_up(None, Ask::Again, "again"),
                 has_password: true,
+                ..none.clone()
+            },
+        ),
+        (
+            "step-up-provider",
+            Prove {
+                prove_for: step_up(None, Ask::Again, "again"),
+                logins: &LOGINS,
+                has_mail_code: true,
                 ..none.clone()
             },
         ),
@@ -1351,10 +1361,18 @@ fn gallery(page: PageContext<'_>) -> Vec<(&'static str, String)> {
     all.extend(sign_ins(page).iter().map(|(state, view)| (*state, rendered(view))));
     all.extend(link_logins(page).iter().map(|(state, view)| (*state, rendered(view))));
     for (state, failure) in [
-        ("provider-down", ExternalFailure::Provider(ProviderFault::Unreachable)),
-        ("login-not-admitted", ExternalFailure::Refused(ExternalRefusal::NotAdmitted)),
+        ("provider-down", ExternalFailure::Unreachable),
+        ("login-not-admitted", ExternalFailure::NotAdmitted),
     ] {
-        let view = NotSignedIn { page, label: "Example SSO", failure, target: Some("abc") };
+        let others = if failure.is_of_provider() { &LOGINS[..] } else { &[] };
+        let view = NotSignedIn {
+            page,
+            label: "Example SSO",
+            failure,
+            others,
+            target: Some("abc"),
+            way_back: None,
+        };
         all.push((state, rendered(&view)));
     }
     for (state, email, target) in

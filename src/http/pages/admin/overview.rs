@@ -1,11 +1,13 @@
 //! `GET /admin`: how the service is doing.
 
+use std::sync::Arc;
+
 use axum::response::Response;
 
 use super::{
     super::{
         form_refusal::{FormFailure, FormRefusal},
-        view::{EmergencyDone, Overview, Place, RefusedForm},
+        view::{EmergencyDone, LoginRow, Overview, Place, RefusedForm},
     },
     AdminVisit, guards,
 };
@@ -16,6 +18,7 @@ use crate::{
     clock::Timestamp,
     config::DatabaseUrl,
     fault::Fault,
+    federation::Login,
     http::{
         Error,
         admin::StatusRead,
@@ -73,6 +76,17 @@ fn certificate_end(_: &Doorward) -> Option<Timestamp> {
     None
 }
 
+/// The declared logins, and what has come of sign-ins by them.
+fn login_rows(doorward: &Doorward) -> Vec<LoginRow> {
+    let counted = doorward.events().counts().logins();
+    let row = |login: &Arc<Login>| {
+        let of_login = counted.iter().find(|(name, _)| *name == login.name)?;
+        let results = of_login.1.values().filter(|(_, count)| *count > 0).collect();
+        Some(LoginRow { name: login.name.clone(), label: login.label.clone(), results })
+    };
+    doorward.logins().iter().filter_map(row).collect()
+}
+
 async fn page<S>(
     visit: &AdminVisit<S>,
     refused: Option<(&RefusedForm, &FormRefusal)>,
@@ -105,6 +119,7 @@ async fn page<S>(
         },
         certificate: certificate_end(doorward),
         public_url: doorward.public_base(),
+        logins: login_rows(doorward),
         guards: may_see_guards.then(|| guards::rows(doorward, &guard_set)),
         signing_keys: keys.as_deref(),
         may_see_users: visit.may(Scope::UsersRead),

@@ -26,7 +26,7 @@ pub use self::{
     keys::ApiKeys,
     mail::MailQueue,
     new_user::NewUserPage,
-    overview::Overview,
+    overview::{LoginRow, Overview},
     parts::{RefusedForm, Secret},
     refusals::{RefusalPage, Refusals},
     signing_keys::SigningKeysPage,

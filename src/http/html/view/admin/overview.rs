@@ -7,7 +7,7 @@ use super::{
     chart::Chart,
     frame::Frame,
     guards::{GuardRow, list as guard_list},
-    parts::{Choice, Confirm, List, RefusedForm},
+    parts::{Cell, Choice, Confirm, List, RefusedForm},
     signing_keys::list as key_list,
 };
 use crate::{
@@ -33,6 +33,7 @@ pub struct Overview<'a> {
     pub public_url: String,
     /// What happened on each of the last 30 days, the oldest first. For those who may read the audit trail.
     pub days: Option<Vec<DayCounts>>,
+    pub logins: Vec<LoginRow>,
     /// For those who may see guards.
     pub guards: Option<Vec<GuardRow<'a>>>,
     /// For those who may see signing keys.
@@ -43,6 +44,14 @@ pub struct Overview<'a> {
     /// Whether the administrator may replace and revoke everything.
     pub has_emergency: bool,
     pub refused: Option<&'a RefusedForm>,
+}
+
+/// A login, and what has come of sign-ins by it since the server started.
+pub struct LoginRow {
+    pub name: String,
+    pub label: String,
+    /// Each result that there was, with its number.
+    pub results: Vec<(&'static str, u64)>,
 }
 
 /// A number.
@@ -62,6 +71,26 @@ impl Overview<'_> {
     fn counted(&self) -> Option<String> {
         let t = self.page.texts();
         self.status.sizes_at.map(|at| t.admin.counted_at(&t.language.moment(at.millis())))
+    }
+
+    /// What has come of sign-ins at other providers. The reasons have the words of the metrics and of `docs/logins.md`.
+    fn logins(&self) -> Option<List<'static>> {
+        let t = self.page.texts();
+        let row = |LoginRow { name, label, results }: &LoginRow| {
+            let (done, failed): (Vec<_>, Vec<_>) =
+                results.iter().partition(|(result, _)| *result == "success");
+            let count = |results: &[(&str, u64)]| grouped(results.iter().map(|(_, n)| n).sum());
+            let reasons: Vec<_> =
+                failed.iter().map(|(result, n)| format!("{result} {}", grouped(*n))).collect();
+            vec![
+                Cell::Noted(label.clone(), name.clone()),
+                Cell::Text(count(&done)),
+                Cell::Noted(count(&failed), reasons.join(", ")),
+            ]
+        };
+        let columns = vec![t.admin.login, t.admin.sign_ins, t.admin.failed_sign_ins];
+        let rows: Vec<_> = self.logins.iter().map(row).collect();
+        (!rows.is_empty()).then(|| List::new(columns, rows, ""))
     }
 
     fn guards(&self) -> Option<List<'_>> {

@@ -23,8 +23,8 @@ pub(in crate::http) use self::{
 use super::super::{
     answer::allow_script,
     form_refusal::FormRefusal,
+    login_buttons::buttons,
     return_target::{AppTarget, with_target},
-    sign_in_with::buttons,
     signed_in::SignedInVisit,
     text::Notice,
     view::{RemoveFactor, Security, Signal, html},
