@@ -15,13 +15,14 @@ HERE = Path(__file__).resolve().parent
 REPOSITORY = HERE.parents[1]
 # The programs that tests/proxies starts are the same, and so are the mail servers of tests/mail and the provider of tests/logins.
 sys.path += [str(HERE.parent / name) for name in ("proxies", "mail", "logins")]
-for module in ("support", "sites", "letters", "guarded_site", "people", "visitor", "factors", "page_states", "admin_states"):
+for module in ("support", "sites", "letters", "guarded_site", "people", "visitor", "factors", "page_states", "admin_states", "login_states"):
     pytest.register_assert_rewrite(module)
 
 import https_settings  # noqa: E402
 from firefox import Firefox  # noqa: E402
 from guarded_site import GuardedSite, Service  # noqa: E402
 from loopback_site import LoopbackSite  # noqa: E402
+from provider_site import ProviderSite  # noqa: E402
 from sites import PROXIES, Certificate  # noqa: E402
 
 # The longest wait for a page or an element. The machine may be busy with other work.
@@ -150,6 +151,14 @@ def mailing(folder):
 def passkeys(folder):
     """Like `loopback`, at a host for which passkeys can be made."""
     site = LoopbackSite(folder / "passkeys", with_passkeys=True)
+    yield site
+    site.stop()
+
+
+@pytest.fixture(scope="session")
+def providers(folder):
+    """Like `mailing`, with other providers."""
+    site = ProviderSite(folder / "providers")
     yield site
     site.stop()
 

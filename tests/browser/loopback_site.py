@@ -58,8 +58,8 @@ public_url = "http://127.0.0.1:@PORT@"
 
 
 class LoopbackSite:
-    def __init__(self, folder, with_mail=False, mail_url=None, with_passkeys=False):
-        """Mail goes into a folder, unless there is the URL of a mail server."""
+    def __init__(self, folder, with_mail=False, mail_url=None, with_passkeys=False, more=""):
+        """Mail goes into a folder, unless there is the URL of a mail server. `more` are tables of settings."""
         folder.mkdir()
         self.mails = MailFolder(folder / "mails")
         url = mail_url or f"file:{folder / 'mails'}"
@@ -69,7 +69,7 @@ class LoopbackSite:
         ports = {name: reserved_port() for name in ("reports", "staff")}
         self.app_urls = {name: f"http://{name}.localhost:{port}" for name, port in ports.items()}
         settings = SETTINGS.format(**self.app_urls, title=TITLE, staff_title=STAFF_TITLE)
-        self.doorward = Service(folder / "doorward", extra_settings + settings)
+        self.doorward = Service(folder / "doorward", extra_settings + settings + more)
         host = "localhost" if with_passkeys else "127.0.0.1"
         self.url = f"http://{host}:{self.doorward.port}"
         self.app = PageApp(Journal(folder / "journal"))

@@ -16,9 +16,10 @@ CHROME = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko)
 LONG_NAME = "Wolfeschlegelsteinhausenbergerdorff " * 3
 
 
-def state(*, status=200, with_mail=False, with_passkeys=False):
-    """Registers the steps to a page, on a service that sends mail, offers passkeys or neither. The page answers with this status."""
-    site = "mailing" if with_mail else "passkeys" if with_passkeys else "loopback"
+def state(*, status=200, with_mail=False, with_passkeys=False, with_providers=False):
+    """Registers the steps to a page, on a service that sends mail, offers passkeys, has other providers, or neither. The page answers
+    with this status."""
+    site = "mailing" if with_mail else "passkeys" if with_passkeys else "providers" if with_providers else "loopback"
 
     def register(steps):
         STATES[steps.__name__.replace("_", "-")] = steps, status, site

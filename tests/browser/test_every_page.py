@@ -10,6 +10,7 @@ from firefox import NODE
 from guarded_site import Service
 from harness import REPOSITORY
 import admin_states  # noqa: F401
+import login_states  # noqa: F401
 from page_states import STATES, Tour
 from PIL import Image
 
@@ -41,6 +42,11 @@ DOCUMENTED = (
     "admin-user",
     "admin-users",
     "admin-refusal",
+    "sign-in-with-providers",
+    "provider-down",
+    "provider-with-another-issuer",
+    "provider-with-a-clock-five-minutes-ahead",
+    "link-question",
 )
 AXE = "axe.run().then(({violations}) => violations.map(({id, nodes}) => [id, nodes.map(node => node.html)]))"
 # The number of pixels by which the page is wider than the window.

@@ -32,6 +32,7 @@ preset = "oidc"
 issuer = "https://192.0.2.1"
 client_id = "doorward"
 label = "Example SSO"
+session = "12h"
 trust = '"mfa" in claims.amr'
 """
 EVE = {"email": "eve@example.com", "verified": True, "name": "Eve Moneypenny", "claims": {"hd": "example.com"}}
@@ -178,6 +179,88 @@ def test_pages_of_other_sites_lead_there_and_control_nothing(dev, browser):
     assert dev.call("POST", "/dev/logins/github", {"sub": "7"}, Origin="https://evil.example").status == 403
     assert dev.call("DELETE", "/dev/logins/github").status == 405
     assert dev.call("PUT", urlsplit(authorize).path).status == 405
+
+
+@pytest.fixture
+def signed_in_at_work(dev, browser):
+    expect(dev, "work", **EVE)
+    assert browser.open("/sign-in/with/work")[1].endswith("/account")
+    return browser
+
+
+def test_a_session_that_has_lasted_as_long_as_its_login_allows_is_renewed_without_a_question(dev, signed_in_at_work):
+    browser = signed_in_at_work
+    dev.advance("719m")
+    assert browser.open("/account")[1].endswith("/account")
+    dev.advance("2m")
+    expect(dev, "work", **EVE)
+    _, address, page = browser.open("/account/security")
+    assert urlsplit(address).path == "/account" and "eve@example.com" in page
+    dev.advance("13h")
+    expect(dev, "work", **EVE)
+    assert urlsplit(browser.open("/sign-in")[1]).path == "/account", "and again"
+
+
+def test_who_is_signed_out_at_the_provider_is_out_when_the_session_is_over(dev, signed_in_at_work):
+    browser = signed_in_at_work
+    dev.advance("13h")
+    for _ in range(2):
+        status, address, page = browser.open("/account")
+        assert (status, urlsplit(address).path) == (200, "/sign-in") and "Continue with Example SSO" in page
+    expect(dev, "work", **EVE)
+    assert urlsplit(browser.open("/sign-in")[1]).path == "/sign-in", "it is asked once"
+
+
+def test_a_renewal_signs_nobody_else_in(dev, signed_in_at_work):
+    dev.advance("13h")
+    expect(dev, "work", **EVE | {"email": "mallory@example.com"})
+    assert urlsplit(signed_in_at_work.open("/account")[1]).path == "/sign-in"
+    assert user(dev, "mallory@example.com") is None
+
+
+def test_a_session_that_was_ended_elsewhere_is_not_renewed(dev, signed_in_at_work):
+    expect(dev, "work", **EVE)
+    phone = Browser(dev)
+    assert phone.open("/sign-in/with/work")[1].endswith("/account")
+    assert phone.open("/account/sign-out-everywhere", {}, Sec_Fetch_Site="same-origin")[0] == 200
+    dev.advance("13h")
+    expect(dev, "work", **EVE)
+    assert urlsplit(signed_in_at_work.open("/account")[1]).path == "/sign-in"
+
+
+def test_a_provider_that_is_down_is_asked_once_and_other_ways_are_open(dev, signed_in_at_work):
+    browser = signed_in_at_work
+    dev.advance("13h")
+    _, there, _ = browser.open("/sign-in", follows=False)
+    _, authorize, _ = browser.open(there, follows=False)
+    assert there.endswith("renew=1") and "prompt=none" in authorize
+    # Nobody comes back from there.
+    status, address, page = browser.open("/sign-in")
+    assert (status, urlsplit(address).path) == (200, "/sign-in") and "Continue with GitHub" in page
+
+
+def test_an_error_of_the_provider_ends_a_renewal(dev, signed_in_at_work):
+    dev.advance("13h")
+    expect(dev, "work", error="server_error")
+    status, address, page = signed_in_at_work.open("/account")
+    assert (status, urlsplit(address).path) == (200, "/sign-in") and "session" in page.lower()
+
+
+@pytest.mark.parametrize("after, path", [("83h", "/account"), ("85h", "/sign-in")])
+def test_a_session_is_renewed_within_three_days(dev, signed_in_at_work, after, path):
+    dev.advance(after)
+    expect(dev, "work", **EVE)
+    assert urlsplit(signed_in_at_work.open("/account")[1]).path == path
+
+
+def test_who_signs_out_is_not_signed_in_again(dev, signed_in_at_work):
+    browser = signed_in_at_work
+    status, address, _ = browser.open("/sign-out", {}, Sec_Fetch_Site="same-origin")
+    assert (status, urlsplit(address).path) == (200, "/sign-in")
+    dev.advance("13h")
+    expect(dev, "work", **EVE)
+    assert urlsplit(browser.open("/account")[1]).path == "/sign-in"
+    assert browser.open("/sign-in/with/work?renew=1")[1].endswith("/sign-in")
 
 
 def test_it_follows_the_clock_and_forgets_at_a_reset(dev, browser):

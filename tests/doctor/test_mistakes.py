@@ -380,7 +380,7 @@ def test_logins(site, tmp_path):
             secret.unlink()
             (found,) = json.loads(check("check", "work", "--json").stdout)
             wrong = [finding["text"] for finding in found["findings"] if finding["level"] == "wrong"]
-            assert len(wrong) == 1 and wrong[0].startswith(f"client_secret_file: {secret}: "), found
+            assert len(wrong) == 1 and f"cannot be used: {secret}: " in wrong[0], found
             assert (check("check", "home").returncode, check("check", "home").stdout) == (4, "")
         finally:
             site.settings.write_text(before)

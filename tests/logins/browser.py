@@ -124,7 +124,7 @@ class Browser:
         """Sends a form of another site to a URL."""
         return self._load("POST", url, urlencode(fields), origin)
 
-    def step(self, url, method="GET", body=None, initiator=None, visited=()):
+    def step(self, url, method="GET", body=None, initiator=None, visited=(), kind=FORM):
         """One request without its redirect."""
         self.history.append(url)
         target = url.removeprefix(origin_of(url)) or "/"
@@ -132,7 +132,7 @@ class Browser:
         headers |= self._fetch_metadata(url, initiator, visited)
         is_foreign = initiator is not None and site_of(initiator) != site_of(url)
         if body is not None:
-            headers |= {"Content-Type": FORM, "Origin": "null" if initiator == "null" else origin_of(initiator or url)}
+            headers |= {"Content-Type": kind, "Origin": "null" if initiator == "null" else origin_of(initiator or url)}
         asked = Request(url)
         # As cookies with SameSite=Lax, which is the default.
         if method == "GET" or not is_foreign:

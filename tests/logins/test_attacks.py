@@ -4,7 +4,7 @@ elsewhere. None opens an account that is not theirs."""
 import os
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
 
 import pytest
 
@@ -494,6 +494,30 @@ def test_who_leaves_the_page_of_the_provider_can_choose_another_way(ada, fakes, 
     assert ada.account() is None and ada.page.status < 500, ada.page
     ada.open(ada.page.link("/sign-in")) if not ada.page.forms("/sign-in") else None
     assert ada.page.forms("/sign-in"), ada.page
+
+
+def test_codes_that_the_provider_does_not_accept_have_a_budget(fakes):
+    """Each costs a request in the name of the operator."""
+    oidc = login("sso", fakes.oidc.issuer, preset="oidc")
+    with LoginService(oidc, with_mail=False, DOORWARD_THROTTLE_NETWORK_FAILURES="10") as service:
+        eve, answers = Visitor(service), []
+        for _ in range(14):
+            there = eve.step(f"{PUBLIC}/sign-in/with/sso")
+            state = parse_qs(urlsplit(there.headers["Location"]).query)["state"][0]
+            query = urlencode({"state": state, "code": "made up", "iss": fakes.oidc.issuer})
+            answers.append(eve.step(f"{PUBLIC}/sign-in/with/sso/back?{query}").status)
+        assert answers[:10] == [502] * 10 and answers[-1] == 429, answers
+        upstream, ada = Upstream(fakes.oidc, "sso"), Visitor(service)
+        for _ in range(14):
+            upstream.become("ada", "ada@example.com")
+            upstream.sign_in(ada)
+            assert ada.account() == "ada@example.com", "who comes back rightly is not charged"
+
+
+def test_attempts_that_nobody_finishes_do_not_fill_the_cookies(ada, sso):
+    for _ in range(8):
+        ada.step(f"{PUBLIC}/sign-in/with/sso")
+    assert 0 < sum("-login-" in cookie.name for cookie in ada.jar) <= 3
 
 
 # --- requests that a provider would like to have sent -----------------------------------------------------------------

@@ -1,11 +1,12 @@
 """Which account somebody gets who comes back from a provider: each decision, with each provider, on each database."""
 
+import json
 import re
 
 import pytest
 
 from harness.wait import eventually
-from people import LINK, NUMBERS, REFUSED, LoginService, Visitor, login, logins_of
+from people import LINK, NUMBERS, PASSWORD, PUBLIC, REFUSED, LoginService, Visitor, login, logins_of
 
 
 def subject():
@@ -206,6 +207,26 @@ def test_an_account_made_for_somebody_is_claimed_where_the_login_may(service, ad
     assert service.user(ada.email)["id"] == before
 
 
+def test_who_claims_an_account_is_told_by_mail(service, ada, sso):
+    pre_made(service, ada.email)
+    sso.login = "claiming"
+    joined(ada, sso)
+    eventually("it is mailed", lambda: any("signs you in" in each for each in service.subjects(ada.email)))
+
+
+def test_an_account_that_another_login_opens_is_not_claimed(service, ada, sso):
+    """Its owner has never been here, and comes from elsewhere."""
+    identity = {"login": "google", "issuer": "https://accounts.google.com", "subject": "ada"}
+    user = {"email": ada.email, "name": "Ada", "emailVerified": True, "identities": [identity]}
+    imported = service.command("import", "-", "--format", "jsonl", text=json.dumps(user) + "\n")
+    assert imported.returncode == 0, imported
+    assert len(service.user(ada.email)["identities"]) == 1
+    sso.login = "claiming"
+    sso.become(subject(), ada.email)
+    sso.sign_in(ada)
+    assert ada.account() is None and len(service.user(ada.email)["identities"]) == 1, ada.page
+
+
 def test_an_account_that_was_used_is_not_claimed(service, ada, sso):
     ada.sign_up().verify()
     browser = ada.again()
@@ -245,6 +266,17 @@ def test_roles_are_replaced_at_each_sign_in(service, ada, sso):
     assert roles_with(["staff"]) == {"own", "staff"}
     assert roles_with([]) == {"own"}
     assert roles_with(["editors"]) == {"own", "editors"}
+
+
+def test_a_link_gives_the_roles_at_once(service, ada, sso):
+    ada.sign_up().verify()
+    sso.login = "staff"
+    sso.become(subject(), f"other.{ada.email}", groups=["editors"])
+    sso.sign_in(ada, "?link=1")
+    ada.confirm_link()
+    assert service.user(ada.email)["roles"] == ["editors"]
+    ada.remove_link()
+    assert service.user(ada.email)["roles"] == []
 
 
 def test_teams_at_github_are_roles(service, ada, everybody):
@@ -291,6 +323,70 @@ def test_people_of_a_domain_go_straight_to_their_provider(service, ada, sso):
     sso.come_back(ada)
     assert ada.account() == ada.email, ada.page
     assert any(url.startswith(sso.provider.url) for url in ada.history)
+
+
+@pytest.fixture
+def colleague(service, ada):
+    """Somebody whose domain signs in elsewhere, and who has had a password here since before it did."""
+    ada.email = f"ada.{ada.number}@staff.example"
+    added = service.command("user", "add", ada.email, "--name", "Ada", "--password-stdin", text=PASSWORD)
+    assert added.returncode == 0, added
+    assert service.command("user", "verify", ada.email).returncode == 0
+    return ada
+
+
+def test_who_has_had_a_password_signs_in_with_it_once_to_link(service, colleague, sso):
+    sso.login = "staff"
+    sso.become(subject(), colleague.email)
+    colleague.go("/sign-in")
+    colleague.sign_in()
+    sso.come_back(colleague)
+    assert colleague.account() is None and "You have an account here already" in colleague.page.words
+    colleague.follow("/sign-in")
+    colleague.sign_in("wrong password")
+    assert colleague.account() is None, colleague.page
+    colleague.sign_in()
+    colleague.confirm_link()
+    assert colleague.identities() == 1, colleague.page
+    sso.sign_in(browser := colleague.again())
+    assert browser.account() == colleague.email
+
+
+def test_who_comes_from_another_provider_does_not_sign_in_with_it(service, colleague, sso):
+    """They may have been dismissed at their own."""
+    sso.login = "members"
+    sso.become(subject(), colleague.email)
+    sso.sign_in(colleague)
+    assert "You have an account here already" in colleague.page.words
+    colleague.follow("/sign-in")
+    colleague.sign_in()
+    sso.come_back(colleague)
+    assert any("/sign-in/with/staff" in url for url in colleague.history)
+    assert colleague.account() is None and service.user(colleague.email)["identities"] == []
+
+
+def test_the_password_of_such_a_person_signs_nobody_in(colleague, eve, sso):
+    eve.email = colleague.email
+    sso.login = "staff"
+    sso.become(subject(), f"eve.{eve.number}@staff.example")
+    eve.go("/sign-in")
+    eve.sign_in()
+    sso.come_back(eve)
+    assert eve.account() == f"eve.{eve.number}@staff.example", "whoever eve is there"
+
+
+def test_nobody_registers_with_an_address_of_such_a_domain(service, ada, sso):
+    ada.email = f"ada.{ada.number}@staff.example"
+    sso.login = "staff"
+    sso.become(subject(), ada.email)
+    ada.go("/sign-up")
+    ada.submit("/sign-up", name="Ada", email=ada.email, password=PASSWORD)
+    sso.come_back(ada)
+    assert ada.account() == ada.email and not service.user(ada.email)["hasPassword"], ada.page
+    form = {"name": "Ada", "email": f"other.{ada.email}", "password": PASSWORD}
+    refused = ada.step(f"{PUBLIC}/api/user", "POST", json.dumps(form), kind="application/json")
+    assert refused.status == 403, refused
+    assert service.user(f"other.{ada.email}") is None
 
 
 def test_a_page_in_german_is_in_german(service, sso):

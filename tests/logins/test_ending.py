@@ -1,5 +1,6 @@
 """What ends upstream ends here: logout tokens, the lifetime of a login, and sign-ins that two instances share."""
 
+import json
 import time
 import uuid
 from urllib.parse import urlencode
@@ -132,6 +133,45 @@ def test_the_logout_token_of_one_provider_ends_no_session_of_another(ada, fakes,
     assert ada.account() == ada.email
 
 
+def notify(visitor, notification, name="apple"):
+    body = json.dumps({"payload": notification})
+    address = f"{PUBLIC}/sign-in/with/{name}/notifications"
+    return Visitor(visitor.service).step(address, "POST", body, kind="application/json")
+
+
+def test_who_stops_using_apple_here_is_signed_out_and_may_come_back(ada, everybody):
+    apple = everybody["apple"]
+    signed_in(ada, apple, who := subject())
+    notification = apple.provider.notification("consent-revoked", who)
+    assert notify(ada, notification).status == 200
+    assert ada.account() is None
+    signed_in(ada, apple, who)
+    assert notify(ada, notification).status == 200
+    assert ada.account() == ada.email, "once"
+    assert notify(ada, apple.provider.notification("email-disabled", who)).status == 200
+    assert notify(ada, apple.provider.notification("consent-revoked", subject())).status == 200
+    assert notify(ada, apple.provider.notification("consent-revoked", who, aud="another")).status == 400
+    assert notify(ada, apple.provider.logout_token(sub=who)).status == 400
+    assert notify(ada, notification, "sso").status == 404
+    assert send(ada, notification, "apple").status == 404
+    assert notify(ada, notification, "nowhere").status == 404
+    assert ada.account() == ada.email
+
+
+def test_an_apple_account_that_is_closed_is_unlinked(ada, everybody):
+    apple = everybody["apple"]
+    ada.sign_up().verify()
+    apple.become(who := subject(), f"other.{ada.email}")
+    apple.sign_in(ada, "?link=1")
+    ada.confirm_link()
+    other = ada.again()
+    apple.sign_in(other)
+    assert (other.account(), ada.identities()) == (ada.email, 1)
+    for _ in range(2):
+        assert notify(ada, apple.provider.notification("account-delete", who)).status == 200
+    assert (other.account(), ada.account(), ada.identities()) == (None, ada.email, 0)
+
+
 def test_a_session_lasts_no_longer_than_its_login_says(ada, sso):
     sso.login = "staff"
     signed_in(ada, sso, subject())
@@ -153,6 +193,17 @@ def test_removing_a_login_ends_the_sessions_that_it_began(ada, sso):
     assert other.account() is None
 
 
+def test_a_logout_token_ends_sessions_that_were_not_named(ada, sso):
+    """The ID token had no `sid`, so it may be the session that has ended."""
+    signed_in(ada, sso, who := subject())
+    other = signed_in(ada.again(), sso, who, sid=f"{who}-two")
+    assert send(ada, sso.provider.logout_token(sub=who, sid="one")).status == 200
+    assert (ada.account(), other.account()) == (None, other.email)
+    unnamed = signed_in(ada.again(), sso, who)
+    assert send(ada, sso.provider.logout_token(sid=f"{who}-two")).status == 200
+    assert (other.account(), unnamed.account()) == (None, unnamed.email), "it names nobody"
+
+
 # --- strength ---------------------------------------------------------------------------------------------------------
 
 
@@ -168,6 +219,19 @@ def test_a_second_factor_that_is_held_here_is_asked_for(ada, sso):
     assert browser.account() is None and browser.page.forms("/sign-in/factor"), browser.page
     browser.submit("/sign-in/factor", code=secret.code())
     assert browser.account() == ada.email, browser.page
+
+
+def test_who_gives_a_second_factor_is_asked_whether_to_link_then(ada, sso):
+    ada.sign_up().verify()
+    app = ada.add_app()
+    browser = ada.again()
+    sso.become(subject(), ada.email)
+    sso.sign_in(browser)
+    browser.follow("/sign-in")
+    browser.sign_in()
+    browser.submit("/sign-in/factor", code=app.code())
+    browser.confirm_link()
+    assert browser.identities() == 1, browser.page
 
 
 # What a provider says, and whether the factor that is held here is asked for all the same.
