@@ -235,6 +235,11 @@ class Load:
         for thread in self._threads:
             thread.join()
 
+    def wait_for_answers(self):
+        """Waits until the service answers that runs now, however busy the machine is: of the one before, each client counts one at most."""
+        enough = self.answered + len(self._threads) + 1
+        eventually("the service answers", lambda: self.answered >= enough)
+
     def _run(self, pause):
         connection = None
         while not self._ended.wait(random.uniform(*pause)):
@@ -290,10 +295,12 @@ def test_restarts_lose_no_request_of_a_kept_connection(tmp_path, is_proxied):
             reached = stack.enter_context(nginx(tmp_path, port)) if is_proxied else port
             with Load(reached) as load:
                 for _ in range(RESTARTS):
+                    load.wait_for_answers()
                     time.sleep(0.5)
                     _, log = stop(process)
                     assert "stopping with unanswered requests" not in log
                     process = start(tmp_path, [listener], ["http"])
+                load.wait_for_answers()
                 time.sleep(0.5)
         finally:
             stop(process)
