@@ -97,7 +97,8 @@ pub(crate) async fn unlink(
     }
 }
 
-/// Removes an account at a provider from that of a user, for an administrator. The sessions in which they have signed in with a provider end.
+/// Removes an account at a provider from that of a user, for an administrator. The sessions in which they have signed in with a provider
+/// end.
 pub(crate) struct RemoveIdentity {
     pub(crate) identity: IdentityId,
 }
@@ -122,7 +123,8 @@ impl Order for RemoveIdentity {
     }
 }
 
-/// Removes an identity of a user, who has not asked for that, with the sessions in which they have signed in with a provider. Returns false if it is gone already.
+/// Removes an identity of a user, who has not asked for that, with the sessions in which they have signed in with a provider. Returns
+/// false if it is gone already.
 async fn remove(
     doorward: &Doorward,
     user: &User,

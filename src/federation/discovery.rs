@@ -1,7 +1,6 @@
 //! What a provider says of itself: its issuer, endpoints and keys. It is fetched when it is needed, and kept.
 
 use std::{
-    panic::resume_unwind,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -282,7 +281,7 @@ impl Provider {
     ) -> Result<Arc<Metadata>, ProviderError> {
         let (provider, login) = (Arc::clone(self), login.clone());
         let fetch = tokio::spawn(async move { provider.fetch(&login, now).await });
-        fetch.await.unwrap_or_else(|error| resume_unwind(error.into_panic()))
+        fetch.await.unwrap_or_else(|error| Err(ProviderError::BadDiscovery(error.to_string())))
     }
 
     /// Callers that wait for the same fetch share what it finds. Without a fetch, or if it fails, what was known before.

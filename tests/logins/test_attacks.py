@@ -3,6 +3,7 @@ elsewhere. None opens an account that is not theirs."""
 
 import os
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
 
@@ -496,17 +497,24 @@ def test_who_leaves_the_page_of_the_provider_can_choose_another_way(ada, fakes, 
     assert ada.page.forms("/sign-in"), ada.page
 
 
+# Many more than a budget of 10, and made within a few seconds.
+ATTEMPTS = 60
+
+
 def test_codes_that_the_provider_does_not_accept_have_a_budget(fakes):
     """Each costs a request in the name of the operator."""
     oidc = login("sso", fakes.oidc.issuer, preset="oidc")
     with LoginService(oidc, with_mail=False, DOORWARD_THROTTLE_NETWORK_FAILURES="10") as service:
-        eve, answers = Visitor(service), []
-        for _ in range(14):
+        eve, answers, began = Visitor(service), [], time.monotonic()
+        for _ in range(ATTEMPTS):
             there = eve.step(f"{PUBLIC}/sign-in/with/sso")
             state = parse_qs(urlsplit(there.headers["Location"]).query)["state"][0]
             query = urlencode({"state": state, "code": "made up", "iss": fakes.oidc.issuer})
             answers.append(eve.step(f"{PUBLIC}/sign-in/with/sso/back?{query}").status)
-        assert answers[:10] == [502] * 10 and answers[-1] == 429, answers
+        # One charge expires each second, however busy the machine is.
+        allowed = 10 + time.monotonic() - began + 1
+        assert answers[:10] == [502] * 10 and set(answers) <= {502, 429}, answers
+        assert answers.count(502) <= allowed and len(fakes.oidc.asked(fakes.oidc.token)) <= allowed, answers
         upstream, ada = Upstream(fakes.oidc, "sso"), Visitor(service)
         for _ in range(14):
             upstream.become("ada", "ada@example.com")
