@@ -39,9 +39,18 @@ pub fn keys() -> impl Iterator<Item = &'static Key> {
 /// The setting with this name, or an error that suggests one.
 pub(super) fn key_by_name(name: &str) -> Result<&'static Key, SettingsError> {
     keys().find(|key| key.name == name).ok_or_else(|| {
-        let hint = did_you_mean(spelling::suggest(name, keys().map(|key| key.name)));
-        SettingsError::new(format!("{name}: unknown setting{}", misplaced(name).unwrap_or(hint)))
+        let hint = || did_you_mean(spelling::suggest(name, keys().map(|key| key.name)));
+        let hint = misspelt_table(name).or_else(|| misplaced(name)).unwrap_or_else(hint);
+        SettingsError::new(format!("{name}: unknown setting{hint}"))
     })
+}
+
+/// What was meant by a table such as `[login.google]`.
+fn misspelt_table(name: &str) -> Option<String> {
+    let (table, rest) = name.split_once('.')?;
+    let (own_name, _) = rest.split_once('.')?;
+    let meant = spelling::suggest(table, ["guards", "logins"].into_iter())?;
+    Some(format!(": did you mean [{meant}.{own_name}]?"))
 }
 
 /// What to do about a setting that stands in a table to which it does not belong: in TOML everything below `[table]` is in it.

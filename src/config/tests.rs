@@ -28,6 +28,22 @@ pub(super) fn load(
 }
 
 #[test]
+fn a_table_in_the_singular_is_told_from_a_setting() {
+    for (file, error) in [
+        (
+            "[login.google]\nclient_id = 'x'",
+            "doorward.toml:2:1: login.google.client_id: unknown setting: did you mean [logins.google]?",
+        ),
+        (
+            "[guard.staff]\nallow = 'true'",
+            "doorward.toml:2:1: guard.staff.allow: unknown setting: did you mean [guards.staff]?",
+        ),
+    ] {
+        assert_eq!(load(&[], &[], file).err().as_deref(), Some(error));
+    }
+}
+
+#[test]
 fn flags_win_over_the_environment_over_the_file_over_the_defaults() {
     let file = "listen = \"127.0.0.1:1\"\n[token]\nlifetime = \"1h\"\n[limits]\nbody = 2048\n";
     let variables = [("DOORWARD_LISTEN", "127.0.0.1:2"), ("DOORWARD_TOKEN_LIFETIME", "2h")];
